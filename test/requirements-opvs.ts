@@ -178,6 +178,23 @@ export const opvsRequirements: readonly Requirement[] = [
     "OPVS-108": "gRPC is the published service over HTTP/2, with TLS where there is a certificate.",
     "OPVS-109": "Streams are server-streaming calls.",
   }),
+  ...section("OPVS", "What authors can say", {
+    "OPVS-160":
+      "The front door is the default agent's; cards say provider, documentation, icon, and of skills tags, examples and media types.",
+    "OPVS-149":
+      "Cards declare trusted issuers and client certificates, and the address of gRPC that the operator names.",
+    "OPVS-150":
+      "The card that is read without a version has the members of 0.3 and 1.0 and is signed over both.",
+    "OPVS-151":
+      "An agent sees a message's id, metadata, references and accepted output modes, and names and metadata of parts.",
+    "OPVS-152":
+      "An agent gives artifacts a description and extensions, addresses, files, and its messages metadata and extensions.",
+    "OPVS-153":
+      "A client that accepts nothing of what the agent gives is refused with ContentTypeNotSupportedError.",
+    "OPVS-154": "Push configurations are taken under both names that the protocol has for them.",
+    "OPVS-155": "Of 0.x only 0.3 is spoken; others are VersionNotSupportedError.",
+    "OPVS-156": "All wrong parameters of a request are named at once.",
+  }),
   ...section("OPVS", "Addresses in parts", {
     "OPVS-146": "An address in a part is kept as it is and never asked by the server.",
   }),

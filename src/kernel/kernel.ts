@@ -38,6 +38,7 @@ import { ReceiptProjection } from "./receipts/projection.ts";
 import type { Issuer } from "./receipts/signing.ts";
 import { ReplaySecrets } from "./replay/replay-task.ts";
 import { RuntimeStatus } from "./tasks/runtime-status.ts";
+import { defaultAgent } from "./workspaces/ensure-tenant.ts";
 
 export interface Kernel extends KernelDeps {
   tail: LogTail;
@@ -86,6 +87,7 @@ export interface KernelOptions {
   outbound?: Outbound;
   retainMs?: number | null;
   defaultPersonas?: boolean;
+  defaultAgent?: string;
   /** Without it, new keys end after 90 days. */
   keyMs?: number | null;
   /** How long secret state of a shell is held in memory. */
@@ -151,6 +153,7 @@ export function createKernel(options: KernelOptions): WholeKernel {
     outbound,
     retainMs,
     defaultPersonas: options.defaultPersonas ?? true,
+    defaultAgent: options.defaultAgent ?? defaultAgent,
     keyMs: options.keyMs === undefined ? keyMsDefault : options.keyMs,
     approvals,
     tracing: options.tracing ?? null,

@@ -53,11 +53,28 @@ export function signCard(card: AgentCardJson, key: SigningKey, keySetUrl: string
   const text = canonicalCard(card);
   if (text !== strippedCard(card))
     throw new Error("The agent card has empty members, which the signature would not cover.");
+  return { ...card, signatures: [signatureOf(text, key, keySetUrl)] };
+}
+
+/**
+ * A card with members of 0.3 beside those of 1.0, with two signatures: over the document as it is served, and over what of it 1.0
+ * knows, so that verifiers of either kind find one that holds.
+ */
+export function signHybrid(card: object, key: SigningKey, keySetUrl: string): object {
+  const json: JsonValue = JSON.parse(JSON.stringify(card));
+  const texts = [canonicalJson(json), canonicalCard(json)];
+  return { ...card, signatures: texts.map((text) => signatureOf(text, key, keySetUrl)) };
+}
+
+function signatureOf(
+  text: string,
+  key: SigningKey,
+  keySetUrl: string,
+): { protected: string; signature: string } {
   const header = { alg: "EdDSA", kid: key.kid, typ: "JOSE", jku: keySetUrl };
   const protectedHeader = base64url(JSON.stringify(header));
   const input = Buffer.from(`${protectedHeader}.${base64url(text)}`);
-  const signature = sign(null, input, key.privateKey).toString("base64url");
-  return { ...card, signatures: [{ protected: protectedHeader, signature }] };
+  return { protected: protectedHeader, signature: sign(null, input, key.privateKey).toString("base64url") };
 }
 
 /**

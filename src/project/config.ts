@@ -57,6 +57,10 @@ export interface ConfigSettings {
   /** Opens the console in a browser when the server has started. */
   open?: boolean;
   opvsLenientVersion?: boolean;
+  /** The agent at addresses that name none; the project's own, where it has one. */
+  defaultAgent?: string;
+  /** Where clients find gRPC: `https://agents.example.com:443`. */
+  publicGrpcUrl?: string;
   allowPrivateAddresses?: boolean;
   /** Addresses and ranges that webhooks, remote agents and `http.get` never reach. */
   blockedRanges?: string[];

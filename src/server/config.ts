@@ -5,6 +5,7 @@ import { type GatewaySettings, gatewayDefaults } from "../harp/gateway/settings.
 import { keyWaitMsDefault } from "../kernel/approvals/access.ts";
 import { heldMsDefault } from "../kernel/openharness/held-states.ts";
 import type { EnsurePersona } from "../kernel/personas/ensure-persona.ts";
+import { defaultAgent } from "../kernel/workspaces/ensure-tenant.ts";
 import type { McpAccess } from "../mcp-client/mcp.ts";
 import type { ModelSource } from "../models/model.ts";
 import { keyMsDefault } from "../policy/api-key.ts";
@@ -128,6 +129,10 @@ export interface ServerConfig {
   enforcer: EnforcerConfig;
   /** Whether an OPVS call that says no version is taken as 1.0 when that is how it looks. */
   opvsLenientVersion: boolean;
+  /** The agent at addresses that name none: the card at the root, the front door of OPVS. */
+  defaultAgent: string;
+  /** Where clients find gRPC, with the scheme: when that is not where it listens. */
+  publicGrpcUrl: string | null;
   /** What holds for the gateway. */
   gateway: GatewaySettings;
   metrics: MetricsAccess;
@@ -185,6 +190,8 @@ export const defaultConfig = {
   openHarness: { waitMs: 25_000, continuationMs: waitMsDefault, heldMs: heldMsDefault },
   enforcer: { id: "bridle", label: "Bridle", remoteGateway: null, keyWaitMs: keyWaitMsDefault },
   opvsLenientVersion: false,
+  defaultAgent,
+  publicGrpcUrl: null,
   gateway: gatewayDefaults,
   metrics: "auth",
 } as const satisfies Omit<ServerConfig, "logger" | "models">;

@@ -99,6 +99,7 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
     url: () => listening.url,
     grpcAddress: () => null,
     gatewayUrl: () => facts.url(),
+    credentials: { mutualTls: tls?.clientCa !== undefined, issuers: [] },
     isStopping: () => stopping,
     writeFault: () => store.writeFault() ?? gatewayStore.writeFault(),
     isDiskLow: () => false,

@@ -190,6 +190,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     }),
     retainMs,
     defaultPersonas: config.defaultPersonas,
+    defaultAgent: knownAgent(agents, config.defaultAgent),
     keyMs: config.keyMs,
     heldMs: config.openHarness.heldMs,
     approvals,
@@ -226,7 +227,14 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     version,
     createdAt: tenant.created_at,
     url: () => config.publicUrl ?? listening.url,
-    grpcAddress: () => (listening.grpcUrl === null ? null : grpcAddressOf(facts.url(), listening.grpcUrl)),
+    grpcAddress: () =>
+      listening.grpcUrl === null
+        ? null
+        : (config.publicGrpcUrl ?? grpcAddressOf(facts.url(), listening.grpcUrl)),
+    credentials: {
+      mutualTls: config.tls?.clientCa !== undefined,
+      issuers: config.oauthIssuers.map(({ issuer }) => issuer),
+    },
     gatewayUrl: () => config.enforcer.remoteGateway?.url ?? `${facts.url()}/harp`,
     isStopping: () => stopping,
     writeFault: () => store.writeFault() ?? gatewayStore.writeFault(),
@@ -434,6 +442,11 @@ async function preparePublicTenants(kernel: Kernel): Promise<void> {
     await kernel.dispatch(ensureTenant, systemCaller(tenantId), { tenantId });
     await kernel.dispatch(ensurePublicWorkspace, systemCaller(tenantId), {});
   }
+}
+
+function knownAgent(agents: AgentRegistry, name: string): string {
+  if (agents.find(name) !== undefined) return name;
+  throw new Error(`The default agent ${JSON.stringify(name)} is not loaded.`);
 }
 
 /** An audience is what keeps a token that was made for others from being good here, so there must be one. */

@@ -10,6 +10,8 @@ export interface ServerFacts {
   url(): string;
   /** `host:port` of gRPC; null when it is not spoken. */
   grpcAddress(): string | null;
+  /** What clients show beside the server's own keys and tokens. */
+  credentials: { mutualTls: boolean; issuers: readonly string[] };
   /** Where approvers find the gateway that this server asks through. */
   gatewayUrl(): string;
   isStopping(): boolean;

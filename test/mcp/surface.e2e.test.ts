@@ -348,7 +348,7 @@ describe("Who may", () => {
     ] as const) {
       const refused = await other.call(tool, args);
       assert.equal(refused.isError, true, tool);
-      assert.match(textOf(refused), /No (task|session) \S+ is visible/, tool);
+      assert.match(textOf(refused), /(Task|Session) not found: \S+/, tool);
     }
     await using reader = await connect(server, era, {
       key: (await harn.createKey({ scopes: ["tasks:read"] })).key,

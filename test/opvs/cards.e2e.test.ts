@@ -322,16 +322,17 @@ test("CRD-6 after a key rotation old cards fail verification and new ones pass",
   assert.equal(await verifyCard(await cardOf("echo"), await publishedKeys()), true);
 });
 
-test("CRD-8 a client of 0.3 or no version gets the old unsigned card with all interfaces", async () => {
-  // Given a client that says 0.3 or nothing, when it reads a card, then it gets the old shape without signatures, and
-  // all interfaces.
+test("CRD-8 a client of 0.3 or no version gets the card with the members of both versions", async () => {
+  // Given a client that says 0.3 or nothing, when it reads a card, then it gets the old shape and
+  // the members of 1.0 beside it, signed twice.
   for (const agent of agentNames) {
     const card = await cardOf(agent);
     const legacy = await cardOf(agent, {});
     for (const headers of [{ "a2a-version": "0.3" }, { "opvs-version": "0.3.0" }, { "a2a-version": "" }]) {
       assert.deepEqual(await cardOf(agent, headers), legacy);
     }
-    assert.equal("signatures" in legacy, false);
+    assert.equal(legacy.signatures.length, 2);
+    assert.equal(await verifyCard(legacy, await publishedKeys()), true);
     assert.deepEqual(legacy.supportedInterfaces, card.supportedInterfaces);
     assert.equal(legacy.protocolVersion, "0.3.0");
     assert.equal(legacy.url, `${server.url}/opvs/agents/${agent}/rpc`);
@@ -339,7 +340,7 @@ test("CRD-8 a client of 0.3 or no version gets the old unsigned card with all in
     assert.deepEqual(legacy.securitySchemes.bearer.type, "http");
     assert.deepEqual(legacy.securitySchemes.oauth2.type, "oauth2");
     assert.equal(legacy.supportsAuthenticatedExtendedCard, card.capabilities.extendedAgentCard);
-    assert.equal("extendedAgentCard" in legacy.capabilities, false);
+    assert.deepEqual(legacy.capabilities, card.capabilities);
   }
   const { security } = await cardOf("skilled", {});
   assert.deepEqual(Object.keys(security[0]), ["bearer"]);
@@ -350,10 +351,10 @@ test("CRD-8 the version header beats the query and an unsupported version is ref
   // Given a version by query or by header, when a card is asked for, then the header counts first, and what is not
   // spoken is refused.
   const path = cardPath("plain");
-  assert.ok("signatures" in (await read(`${path}?OPVS-Version=1.0`, {})).body);
-  assert.ok("signatures" in (await read(`${path}?a2a-version=1.0.7`, {})).body);
-  assert.ok(!("signatures" in (await read(`${path}?A2A-Version=1.0`, { "a2a-version": "0.3" })).body));
-  for (const version of ["2.0", "0.2", "one", "1", "1.0.0.0"]) {
+  assert.ok(!("url" in (await read(`${path}?OPVS-Version=1.0`, {})).body));
+  assert.ok(!("url" in (await read(`${path}?a2a-version=1.0.7`, {})).body));
+  assert.ok("url" in (await read(`${path}?A2A-Version=1.0`, { "a2a-version": "0.3" })).body);
+  for (const version of ["2.0", "0.5", "0.2", "one", "1", "1.0.0.0"]) {
     const { status, body } = await read(path, { "a2a-version": version });
     assert.deepEqual([status, body.error.details[0].reason], [400, "VERSION_NOT_SUPPORTED"], version);
   }

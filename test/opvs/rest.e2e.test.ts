@@ -239,7 +239,7 @@ describe("HTTP+JSON", () => {
       const said = await ask(`/tasks/${encodeURIComponent(id)}:cancel`, { method: "POST" });
       assertError(said, 404, id);
       assert.equal(said.body.error.details[0].reason, "TASK_NOT_FOUND", id);
-      assert(said.body.error.message.includes(`No task ${id} is`), said.body.error.message);
+      assert(said.body.error.message.includes(`Task not found: ${id}`), said.body.error.message);
     }
   });
 

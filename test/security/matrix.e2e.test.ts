@@ -289,7 +289,7 @@ test("SEC-MATRIX every tool of MCP", async () => {
       const text = await response.text();
       if (response.status === 401) return { outcome: "unauthenticated", text };
       if (/needs the scope|There is no tool/.test(text)) return { outcome: "denied", text };
-      return { outcome: /is visible to this caller/.test(text) ? "not_found" : "reached", text };
+      return { outcome: /\w+ not found: \S+/.test(text) ? "not_found" : "reached", text };
     });
   }
 });

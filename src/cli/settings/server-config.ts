@@ -45,6 +45,12 @@ function sentAlong({ models, mcpServers }: Project): string[] {
   return [...headers, ...ofServers].flatMap((values) => Object.values(values));
 }
 
+/** Whoever has one agent means that one. */
+function onlyAgentOf({ agents }: Project): string | undefined {
+  const [name, ...others] = new Set(agents.map(({ agent }) => agent.name));
+  return others.length === 0 ? name : undefined;
+}
+
 export function serverConfigOf(serving: Serving, logger: Logger): Partial<ServerConfig> {
   const { settings, project } = serving;
   const { masterKeys, gatewayKey } = serving.secrets;
@@ -59,6 +65,8 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     apiKey: settings.apiKey ?? null,
     logger,
     publicUrl: settings.publicUrl ?? null,
+    publicGrpcUrl: settings.publicGrpcUrl ?? null,
+    defaultAgent: settings.defaultAgent ?? onlyAgentOf(project) ?? defaultConfig.defaultAgent,
     agents: project.agents.map(({ agent }) => agent),
     personas: project.personas,
     defaultPersonas: settings.defaultPersonas === "on",

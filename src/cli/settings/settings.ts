@@ -63,6 +63,8 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   retainDays?: number;
   openharnessWaitMs: number;
   opvsLenientVersion: boolean;
+  defaultAgent?: string;
+  publicGrpcUrl?: string;
   allowPrivateAddresses: boolean;
   blockedRanges: string[];
   gateway?: string;
@@ -111,6 +113,18 @@ export const serveOptions: readonly Option[] = [
   new Option("--public-url <url>", "where clients find the server, if not where it listens: behind a proxy")
     .env("BRIDLE_PUBLIC_URL")
     .argParser(httpUrl),
+  new Option(
+    "--public-grpc-url <url>",
+    "where clients find gRPC, if not where it listens: `https://agents.example.com:443`",
+  )
+    .env("BRIDLE_PUBLIC_GRPC_URL")
+    .argParser(httpUrl),
+  new Option(
+    "--default-agent <name>",
+    "the agent at addresses that name none (default: the project's agent if it has one, otherwise echo)",
+  )
+    .env("BRIDLE_DEFAULT_AGENT")
+    .argParser(notEmpty),
   new Option(
     "--oauth-issuer <issuer=jwks...>",
     "issuers whose tokens are accepted, each with the URL or file of its keys",

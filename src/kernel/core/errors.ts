@@ -76,8 +76,6 @@ export function isRefusedByDisk(error: unknown): boolean {
 
 /** The same answer for what is absent and for what the caller may not see. */
 export function notFound(kind: string, id: string): HarnessError {
-  return new HarnessError(
-    "resource_not_found",
-    `No ${kind.replaceAll("_", " ")} ${id} is visible to this caller.`,
-  );
+  const [first = "", ...rest] = kind.replaceAll("_", " ");
+  return new HarnessError("resource_not_found", `${first.toUpperCase()}${rest.join("")} not found: ${id}`);
 }

@@ -84,6 +84,8 @@ export interface KernelDeps {
   retainMs: number | null;
   /** Whether every agent has a persona from the start, in every tenant. */
   defaultPersonas: boolean;
+  /** Who is spoken to where no agent is named and no persona. */
+  defaultAgent: string;
   /** When a new key ends that was made without an end; null is never. */
   keyMs: number | null;
   approvals: ApprovalAccess;

@@ -34,6 +34,10 @@ export interface ArtifactRecord extends Resource<"artifact"> {
   in_receipt: boolean;
   /** Bytes of a caller, kept as they were sent: they do not travel with the log. */
   is_upload?: true;
+  description?: string;
+  extensions?: string[];
+  /** Text that is shown as the bytes of a file. */
+  is_file?: true;
 }
 
 export function foldArtifact(artifact: ArtifactRecord, event: KernelEvent): ArtifactRecord {

@@ -8,6 +8,11 @@ export interface AgentSkill {
   description: string;
   input_schema: JsonObject | null;
   output_schema: JsonObject | null;
+  /** What other agents are told of it: words to find it by, prompts that it is for, media types that differ from the agent's. */
+  tags: string[];
+  examples: string[];
+  input_modes: string[];
+  output_modes: string[];
 }
 
 export interface AgentTool {
@@ -37,6 +42,10 @@ export interface AgentCardInfo {
   /** Whether there is more to tell to those who have proved who they are. */
   extendedCard: "yes" | "no" | "unconfigured";
   extensions: AgentExtension[];
+  /** Who offers the agent, and where there is more about it. */
+  provider: { organization: string; url: string } | null;
+  documentationUrl: string | null;
+  iconUrl: string | null;
   /** Whether its answer is a message instead of a task that ended. */
   answersWithMessage: boolean;
 }

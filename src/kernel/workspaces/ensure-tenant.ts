@@ -10,7 +10,7 @@ import type { TenantRecord } from "../kinds/tenant.ts";
 import { emitWorkspace } from "./create-workspace.ts";
 
 export const defaultTenantId = "tenant_default";
-/** The agent of the persona that a task gets when it names none. */
+/** The agent of the persona that a task gets when it names none; and of messages that name none, unless the server has another. */
 export const defaultAgent = "echo";
 
 export const ensureTenant: Command<{ tenantId: string }, TenantRecord> = {

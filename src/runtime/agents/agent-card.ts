@@ -6,14 +6,28 @@
 import { Type } from "typebox";
 import { Compile } from "typebox/schema";
 import { lazy } from "../../lazy.ts";
-import type { AgentCard } from "./agent.ts";
+import type { AgentCard, Skill } from "./agent.ts";
 
 /** `text/*` for all that begin so, and `text` for the same in the words of older cards. */
 const MediaType = Type.String({
-  pattern: "^[A-Za-z0-9][\\w.+-]*(/(\\*|[A-Za-z0-9][\\w.+-]*))?$",
+  pattern: "^(\\*/\\*|[A-Za-z0-9][\\w.+-]*(/(\\*|[A-Za-z0-9][\\w.+-]*))?)$",
   maxLength: 127,
 });
 const MediaTypes = Type.Array(MediaType, { minItems: 1, maxItems: 50, uniqueItems: true });
+
+const Words = Type.String({ minLength: 1, maxLength: 2000 });
+const HttpUrl = Type.String({ pattern: "^https?://[^\\s]+$", maxLength: 2000 });
+
+const skillSchema = lazy(() =>
+  Compile(
+    Type.Object({
+      tags: Type.Optional(Type.Array(Words, { minItems: 1, maxItems: 50, uniqueItems: true })),
+      examples: Type.Optional(Type.Array(Words, { minItems: 1, maxItems: 50 })),
+      inputModes: Type.Optional(MediaTypes),
+      outputModes: Type.Optional(MediaTypes),
+    }),
+  ),
+);
 
 const publicSchema = lazy(() =>
   Compile(
@@ -48,6 +62,11 @@ const cardSchema = lazy(() =>
         pushNotifications: Type.Optional(Type.Boolean()),
         extendedCard: Type.Optional(Type.Enum(["yes", "no", "unconfigured"])),
         extensions: Type.Optional(Type.Array(Extension, { maxItems: 50 })),
+        provider: Type.Optional(
+          Type.Object({ organization: Words, url: HttpUrl }, { additionalProperties: false }),
+        ),
+        documentationUrl: Type.Optional(HttpUrl),
+        iconUrl: Type.Optional(HttpUrl),
         answersWithMessage: Type.Optional(Type.Boolean()),
       },
       { additionalProperties: false },
@@ -64,6 +83,14 @@ export function assertCard(agent: string, card: AgentCard): void {
     publicProblem(card.public) ??
     extensionProblem(card.extensions ?? []);
   if (problem !== null) throw new TypeError(`The card of agent ${agent} is wrong: ${problem}.`);
+}
+
+/** What a skill says for the card. */
+export function assertSkill(agent: string, skill: Skill): void {
+  const { tags, examples, inputModes, outputModes } = skill;
+  const told = JSON.parse(JSON.stringify({ tags, examples, inputModes, outputModes }));
+  const problem = firstOf(skillSchema().Errors(told)[1], "");
+  if (problem !== null) throw new TypeError(`The skill ${skill.id} of agent ${agent} is wrong: ${problem}.`);
 }
 
 function publicProblem(value: AgentCard["public"]): string | null {

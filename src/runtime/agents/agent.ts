@@ -13,7 +13,7 @@ import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { RetryOptions } from "../../tools/retry.ts";
 import type { ContextTool, ToolDefinition } from "../../tools/tool.ts";
 import { toolPattern } from "../../tools/tool.ts";
-import { assertCard } from "./agent-card.ts";
+import { assertCard, assertSkill } from "./agent-card.ts";
 import type { AgentModel, AgentPersona, AvailableTool } from "./agent-model.ts";
 
 export interface Skill {
@@ -22,6 +22,13 @@ export interface Skill {
   description: string;
   input?: TSchema;
   output?: TSchema;
+  /** Words to find it by; the words of its id unless said. */
+  tags?: readonly string[];
+  /** Prompts that it is for. */
+  examples?: readonly string[];
+  /** Media types, where they are not those of the agent's card. */
+  inputModes?: readonly string[];
+  outputModes?: readonly string[];
 }
 
 /** Something that the agent calls, described for those who want to know beforehand. */
@@ -43,6 +50,10 @@ export interface AgentCard {
   pushNotifications?: boolean;
   extendedCard?: AgentCardInfo["extendedCard"];
   extensions?: { uri: string; description?: string; required?: boolean; params?: JsonObject }[];
+  /** Who offers the agent, and where there is more about it. */
+  provider?: { organization: string; url: string };
+  documentationUrl?: string;
+  iconUrl?: string;
   /** Whether its answer is a message instead of a task that ended. */
   answersWithMessage?: boolean;
 }
@@ -102,6 +113,7 @@ export function defineAgent(agent: Agent): Agent {
     );
   }
   if (agent.card !== undefined) assertCard(agent.name, agent.card);
+  for (const skill of agent.skills ?? []) assertSkill(agent.name, skill);
   return agent;
 }
 
@@ -216,6 +228,29 @@ export interface AgentShell {
   environment(): Promise<ShellEnvironment | null>;
 }
 
+/** What other agents are told of a message beside its content. */
+export interface SayOptions {
+  metadata?: JsonObject;
+  /** URIs of the extensions that the message uses. */
+  extensions?: readonly string[];
+}
+
+/** A part of a message with what its sender said of it. */
+export type ReceivedPart = Part & { filename?: string; metadata?: JsonObject };
+
+/** The message that the task began with, as its sender sent it. */
+export interface ReceivedMessage {
+  /** What the sender calls it. */
+  id: string;
+  metadata: JsonObject;
+  parts: readonly ReceivedPart[];
+  /** Tasks that the sender says it is about. */
+  referenceTaskIds: readonly string[];
+  extensions: readonly string[];
+  /** Media types that the sender takes as an answer; none where everything will do. */
+  acceptedOutputModes: readonly string[];
+}
+
 export interface ApprovalRequest {
   /** What is to be done, in a few words. */
   action: string;
@@ -230,9 +265,20 @@ export interface ArtifactInput {
   mimeType?: string;
   visibility?: Visibility;
   metadata?: JsonObject;
+  /** What other agents are told of it. */
+  description?: string;
+  /** URIs of the extensions that it uses. */
+  extensions?: readonly string[];
+  /** Whether other agents get text as the bytes of a file. */
+  asFile?: boolean;
 }
 
-export type ArtifactContent = { text: string } | { json: JsonValue } | { bytes: Uint8Array };
+/** `url` is content that is elsewhere: it is passed on, and never asked for. */
+export type ArtifactContent =
+  | { text: string }
+  | { json: JsonValue }
+  | { bytes: Uint8Array }
+  | { url: string };
 
 export interface ArtifactWriter {
   id: string;
@@ -348,6 +394,8 @@ export interface AgentContext<Input = JsonObject> {
   readonly text: string;
   /** The parts of the message, none for a structured payload. */
   readonly parts: readonly Part[];
+  /** The message with all that its sender said of it; null for a structured payload. */
+  readonly message: ReceivedMessage | null;
   /** Aborted when the task is canceled or the server stops. */
   readonly signal: AbortSignal;
 
@@ -376,7 +424,7 @@ export interface AgentContext<Input = JsonObject> {
   /** Counts what work has cost against the quotas of the task. Ends the task at a hard limit, or asks to go on. */
   spend(spending: Spending): Promise<void>;
   /** Says something to the person. */
-  say(content: string | Part[]): Promise<void>;
+  say(content: string | Part[], options?: SayOptions): Promise<void>;
   /** Asks the person and waits, however long it takes. Without a schema the answer is text. */
   ask(question: string): Promise<string>;
   ask<S extends TSchema>(question: string, schema: S, options?: { expiresInMs?: number }): Promise<Static<S>>;

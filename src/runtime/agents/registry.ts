@@ -135,17 +135,25 @@ function describeCard(card: AgentCard): AgentCardInfo {
       required,
       params,
     })),
+    provider: card.provider ?? null,
+    documentationUrl: card.documentationUrl ?? null,
+    iconUrl: card.iconUrl ?? null,
     answersWithMessage,
   };
 }
 
-function describeSkill({ id, name, description, input, output }: Skill): AgentSkill {
+function describeSkill({ id, name, description, input, output, ...told }: Skill): AgentSkill {
+  const { tags = [], examples = [], inputModes = [], outputModes = [] } = told;
   return {
     id,
     name: name ?? id,
     description,
     input_schema: asJsonSchema(input),
     output_schema: asJsonSchema(output),
+    tags: [...tags],
+    examples: [...examples],
+    input_modes: [...inputModes],
+    output_modes: [...outputModes],
   };
 }
 

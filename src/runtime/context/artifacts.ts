@@ -16,6 +16,7 @@ export async function writeArtifact(run: Run, artifact: ArtifactInput & Artifact
   const recorded = await run.recall(step);
   const known = recorded?.ended?.event === "artifact.created" ? recorded.ended.payload.artifact : null;
   if (known !== null && !run.isReplay) return known.id;
+  if ("url" in artifact) return await linkArtifact(run, step, artifact, known);
   const { bytes, mimeType } =
     known === null
       ? await run.redact((redactor) => encode(artifact, redactor))
@@ -23,6 +24,22 @@ export async function writeArtifact(run: Run, artifact: ArtifactInput & Artifact
   const sha256 = sha256Hex(bytes);
   if (known !== null && (await isMadeAgain(run, step, known.sha256, sha256))) return known.id;
   return await keepArtifact(run, step, { mimeType, ...artifact }, { bytes, sha256 });
+}
+
+/** Content that is elsewhere. */
+async function linkArtifact(
+  run: Run,
+  step: string,
+  { url, ...artifact }: ArtifactInput & { url: string },
+  known: ArtifactRecord | null,
+): Promise<string> {
+  if (!/^[a-z][a-z0-9+.-]*:\S+$/i.test(url)) {
+    throw new AgentFailure("invalid_artifact", `The url of artifact ${artifact.name} is not an address.`);
+  }
+  const uri = run.redactor.text(url);
+  if (known !== null && (await isMadeAgain(run, step, known.uri, uri))) return known.id;
+  const described = { mimeType: "application/octet-stream", ...artifact };
+  return await recordArtifact(run, step, described, (made) => ({ ...made, uri, complete: true }));
 }
 
 async function isMadeAgain(run: Run, step: string, recorded: string | null, made: string): Promise<boolean> {
@@ -40,6 +57,18 @@ async function keepArtifact(
   artifact: ArtifactInput & { mimeType: string },
   { bytes, sha256 }: { bytes: Uint8Array; sha256: string },
 ): Promise<string> {
+  return await recordArtifact(run, step, artifact, (made, unit) => {
+    unit.keepBlob({ sha256, bytes });
+    return { ...made, sha256, blob: sha256, bytes: bytes.length, complete: true };
+  });
+}
+
+async function recordArtifact(
+  run: Run,
+  step: string,
+  artifact: ArtifactInput & { mimeType: string },
+  completed: (made: ArtifactRecord, unit: Unit) => ArtifactRecord,
+): Promise<string> {
   // A replay that goes on after a crash has written it before.
   const id = run.artifactId(step) ?? run.kernel.newId("artifact");
   await run.note((unit, task) => {
@@ -50,8 +79,7 @@ async function keepArtifact(
       unit.repeat(task, "artifact.created", { artifact: existing, step });
       return task;
     }
-    unit.keepBlob({ sha256, bytes });
-    const whole = { ...made, sha256, blob: sha256, bytes: bytes.length, complete: true };
+    const whole = completed(made, unit);
     unit.emit(whole, "artifact.created", { artifact: whole, step });
     return task;
   });
@@ -161,8 +189,10 @@ function wholeOf(redactor: Redactor, chunks: readonly string[]): { sha256: strin
   return { sha256: sha256Hex(bytes), bytes };
 }
 
+type OwnContent = Exclude<ArtifactContent, { url: string }>;
+
 function encode(
-  artifact: ArtifactInput & ArtifactContent,
+  artifact: ArtifactInput & OwnContent,
   redactor: Redactor,
 ): { bytes: Uint8Array; mimeType: string } {
   if ("text" in artifact) return { bytes: Buffer.from(redactor.text(artifact.text)), mimeType: "text/plain" };
@@ -196,5 +226,8 @@ function newArtifact(
     blob: null,
     complete: false,
     in_receipt: true,
+    ...(artifact.description === undefined ? {} : { description: artifact.description }),
+    ...(artifact.extensions === undefined ? {} : { extensions: [...artifact.extensions] }),
+    ...(artifact.asFile === true ? { is_file: true as const } : {}),
   };
 }

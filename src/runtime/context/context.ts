@@ -2,6 +2,7 @@
 
 import { unseal } from "../../kernel/core/content.ts";
 import type { StepSpan } from "../../kernel/core/events.ts";
+import { saidKey } from "../../kernel/kinds/client-message.ts";
 import { type Part, textPart } from "../../kernel/kinds/message.ts";
 import type { Amounts } from "../../kernel/kinds/quota.ts";
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
@@ -9,7 +10,14 @@ import { requireModel, requireTool } from "../../kernel/personas/persona-policy.
 import { appendMessage } from "../../kernel/tasks/tasks.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { problemWithRetries, type RetryOptions, retriesDefault, retryPolicy } from "../../tools/retry.ts";
-import type { Agent, AgentContext, ArtifactContent, ArtifactInput, Spending } from "../agents/agent.ts";
+import type {
+  Agent,
+  AgentContext,
+  ArtifactContent,
+  ArtifactInput,
+  ReceivedMessage,
+  Spending,
+} from "../agents/agent.ts";
 import { asJsonSchema } from "../agents/registry.ts";
 import { handOff } from "../handoff/hand-off.ts";
 import { conversation } from "../models/conversation.ts";
@@ -43,11 +51,12 @@ export interface RunInput {
   input: JsonObject;
   text: string;
   parts: readonly Part[];
+  message: ReceivedMessage | null;
 }
 
 export function createContext(
   run: Run,
-  { input, text, parts }: RunInput,
+  { input, text, parts, message }: RunInput,
   agent: Pick<Agent, "tools">,
 ): AgentContext {
   const { task, kernel, world } = run;
@@ -84,6 +93,7 @@ export function createContext(
     input,
     text,
     parts,
+    message,
     signal: run.signal,
 
     async step(given, code, { kind = "step", model, maxTokens, ...retry } = {}) {
@@ -123,14 +133,16 @@ export function createContext(
     secret: (name, { vault } = {}) => secret(run, name, vault),
     files: filesOf(run),
 
-    async say(content) {
+    async say(content, { metadata, extensions } = {}) {
       const said = typeof content === "string" ? [textPart(content)] : jsonCopy(content);
       const step = run.key("say");
       const recorded = await run.recall(step);
       if (recorded !== undefined && (await isSaidAgain(run, step, recorded, said))) return;
       await run.note((unit, current) => {
         const session = { id: current.session_id, workspace_id: current.workspace_id };
-        appendMessage(unit, { session, taskId: current.id }, { role: "agent", parts: said }, step);
+        const beside =
+          metadata === undefined && extensions === undefined ? {} : besideOf(metadata, extensions);
+        appendMessage(unit, { session, taskId: current.id }, { role: "agent", parts: said, ...beside }, step);
         return current;
       });
     },
@@ -173,6 +185,12 @@ export function createContext(
     handoff: (request) => handOff(run, request),
   });
   return context;
+}
+
+/** What the agent says of its message, kept as what a client says of its own. */
+function besideOf(metadata: JsonObject = {}, extensions: readonly string[] = []): { metadata: JsonObject } {
+  const said = extensions.length === 0 ? {} : { [saidKey]: { extensions: [...extensions] } };
+  return { metadata: jsonCopy({ ...metadata, ...said }) };
 }
 
 /** The types say the same, but not to those who write JavaScript. */

@@ -2,6 +2,7 @@
 
 import { inlined, unseal } from "../../kernel/core/content.ts";
 import type { Unit } from "../../kernel/core/unit.ts";
+import { type ClientSaidPart, clientSaid } from "../../kernel/kinds/client-message.ts";
 import {
   firstJsonObject,
   type MessageRecord,
@@ -12,8 +13,8 @@ import {
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { problemWithInput } from "../../kernel/skills/skills.ts";
 import { appendMessage, type Ending, endTask, moveTask } from "../../kernel/tasks/tasks.ts";
-import type { JsonValue } from "../../store/port.ts";
-import type { Agent } from "../agents/agent.ts";
+import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { Agent, ReceivedMessage, ReceivedPart } from "../agents/agent.ts";
 import { inputSchemaOf } from "../agents/registry.ts";
 import { createContext, type RunInput } from "../context/context.ts";
 import { AgentFailure, failureOf } from "./failures.ts";
@@ -76,7 +77,7 @@ export function partsOf(result: JsonValue | undefined): Part[] {
 export async function readInput({ own, task }: Run): Promise<RunInput> {
   if ("payload" in task.input) {
     const input = jsonCopy(await unseal(task.input.payload, own));
-    return { input, text: typeof input.text === "string" ? input.text : "", parts: [] };
+    return { input, text: typeof input.text === "string" ? input.text : "", parts: [], message: null };
   }
   const { message_id: messageId } = task.input;
   const document = own.proposed("message", messageId) ?? (await own.get("message", messageId));
@@ -84,5 +85,26 @@ export async function readInput({ own, task }: Run): Promise<RunInput> {
     throw new Error(`Message ${messageId} is the input of task ${task.id} but missing`);
   const sealed = (document.body as MessageRecord).parts;
   const parts = jsonCopy(inlined(sealed) ?? (await unseal(sealed, own)));
-  return { input: firstJsonObject(parts), text: textOf(parts), parts };
+  const message = receivedMessage(document.body as MessageRecord, parts);
+  return { input: firstJsonObject(parts), text: textOf(parts), parts, message };
+}
+
+function receivedMessage({ id, metadata: all }: MessageRecord, parts: readonly Part[]): ReceivedMessage {
+  const { said, metadata } = clientSaid(all);
+  const { messageId = id, referenceTaskIds = [], extensions = [], acceptedOutputModes = [] } = said ?? {};
+  return {
+    id: messageId,
+    metadata: jsonCopy(metadata),
+    parts: parts.map((part, index) => ({ ...part, ...namesOf(said?.parts?.[index]) })),
+    referenceTaskIds,
+    extensions,
+    acceptedOutputModes,
+  };
+}
+
+function namesOf({ filename, metadata }: ClientSaidPart = {}): Pick<ReceivedPart, "filename" | "metadata"> {
+  return {
+    ...(filename === undefined ? {} : { filename }),
+    ...(metadata === undefined ? {} : { metadata: metadata as JsonObject }),
+  };
 }

@@ -368,7 +368,7 @@ export async function presentArtifact(artifact: ArtifactRecord, viewer: Viewer):
 }
 
 export function presentNewArtifact(artifact: ArtifactRecord): Wire {
-  const { blob: _, in_receipt: __, is_upload: ___, ...shown } = presentRecord(artifact);
+  const { blob: _, in_receipt: __, is_upload: ___, is_file: ____, ...shown } = presentRecord(artifact);
   return { ...shown, receipt_id: null };
 }
 

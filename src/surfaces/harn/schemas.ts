@@ -268,6 +268,8 @@ export const Artifact = Envelope("artifact", {
   sha256: Nullable(Sha256),
   bytes: Nullable(Type.Integer({ minimum: 0 })),
   complete: Type.Boolean(),
+  description: Type.Optional(Type.String()),
+  extensions: Type.Optional(Type.Array(Type.String())),
   workspace_id: Nullable(Type.String()),
   session_id: Nullable(Type.String()),
   task_id: Nullable(Type.String()),

@@ -3,11 +3,10 @@
 import { HarnessError } from "../../kernel/core/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { AgentInfo } from "../../kernel/personas/agents.ts";
-import { defaultAgent } from "../../kernel/workspaces/ensure-tenant.ts";
 import { builtInExtensions } from "./extensions.ts";
 
 export function addressed({ kernel, agent }: { kernel: Kernel; agent: string | null }): AgentInfo {
-  const name = agent ?? defaultAgent;
+  const name = agent ?? kernel.defaultAgent;
   const info = kernel.agents.find(name);
   if (info !== undefined) return info;
   throw new HarnessError("resource_not_found", `No agent ${JSON.stringify(name)} is loaded here.`);

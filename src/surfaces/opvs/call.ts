@@ -3,6 +3,7 @@
 import type { TraceContext } from "../../kernel/core/trace.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Caller } from "../../policy/caller.ts";
+import type { ServerFacts } from "../server-facts.ts";
 
 export type ProtocolVersion = "1.0" | "0.3";
 
@@ -21,6 +22,7 @@ export interface Call {
   trace: TraceContext | null;
   /** Where clients find this server. */
   publicUrl: string;
+  credentials: ServerFacts["credentials"];
   /** `host:port` of gRPC; null when it is not spoken. */
   grpcAddress: string | null;
   /** Aborted when the client has gone away or the server stops. */

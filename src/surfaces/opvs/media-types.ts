@@ -17,6 +17,18 @@ export function requireAccepted(parts: readonly Part[], modes: readonly string[]
   }
 }
 
+/** Refuses a client that takes nothing of what the agent gives. One that does not say takes everything. */
+export function requireAnswerable(accepted: readonly string[], modes: readonly string[]): void {
+  if (accepted.length === 0) return;
+  const takes = accepted.map((mode) => mode.toLowerCase().split(";")[0]?.trim() ?? "");
+  if (takes.some((mode) => modes.some((given) => covers(mode, given) || covers(given, mode)))) return;
+  throw new OpvsError(
+    "CONTENT_TYPE_NOT_SUPPORTED",
+    `This agent gives ${modes.join(", ")}, and none of what is accepted: ${accepted.slice(0, 10).join(", ")}.`,
+    { mediaType: accepted[0] ?? "" },
+  );
+}
+
 function mediaTypeOf({ mediaType, content }: Part): string | null {
   // Parameters such as a charset do not make another type.
   const [given = ""] = mediaType.toLowerCase().split(";");

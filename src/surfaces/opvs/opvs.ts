@@ -18,6 +18,7 @@ import { type AnonymousCaller, createAnonymousCaller } from "./anonymous.ts";
 import type { Arrival, Call } from "./call.ts";
 import { OpvsError, toWireError, type WireError } from "./errors.ts";
 import { type OperationName, operations, type Streaming, type Unary } from "./operations.ts";
+import { respelled } from "./respelled.ts";
 import { readServiceParameters, type ServiceParameters } from "./service-parameters.ts";
 import { readMessage, requireValid } from "./validate.ts";
 
@@ -108,7 +109,11 @@ export class Opvs {
     json: JsonValue,
   ): Promise<Result<N>> {
     const operation: Unary | Streaming = operations[name];
-    return (await this.#runCommand(admitted, name, readMessage(operation.input, json))) as Result<N>;
+    return (await this.#runCommand(
+      admitted,
+      name,
+      readMessage(operation.input, respelled(name, json)),
+    )) as Result<N>;
   }
 
   async perform<N extends OperationName>(
@@ -143,6 +148,7 @@ export class Opvs {
       since: admitted.since,
       trace: admitted.trace,
       publicUrl: facts.url(),
+      credentials: facts.credentials,
       grpcAddress: facts.grpcAddress(),
       signal: isAnonymous
         ? AbortSignal.any([admitted.arrival.signal, AbortSignal.timeout(anonymousMs)])

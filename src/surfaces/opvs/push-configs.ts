@@ -87,7 +87,10 @@ async function requireTask(call: Call, taskId: string): Promise<void> {
 
 export function requirePush(call: Call): void {
   if (!addressed(call).card.pushNotifications) {
-    throw new OpvsError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent sends no push notifications.");
+    throw new OpvsError(
+      "PUSH_NOTIFICATION_NOT_SUPPORTED",
+      "Push notifications are not supported by this agent.",
+    );
   }
   requireName(call, "Push notifications are");
 }

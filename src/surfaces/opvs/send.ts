@@ -14,6 +14,7 @@ import { HarnessError, notFound } from "../../kernel/core/errors.ts";
 import { secretId } from "../../kernel/core/ids.ts";
 import { findVisible } from "../../kernel/core/read.ts";
 import { hashWellFormed } from "../../kernel/core/well-formed.ts";
+import { saidKey } from "../../kernel/kinds/client-message.ts";
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { isOurs, sendMessage as sendMessageCommand } from "../../kernel/sessions/send-message.ts";
 import { awaitTask } from "../../kernel/tasks/await-task.ts";
@@ -24,11 +25,11 @@ import { addressed } from "./agent.ts";
 import type { Call } from "./call.ts";
 import { InvalidParams, OpvsError, type Violation } from "./errors.ts";
 import { followTask } from "./follow.ts";
-import { requireAccepted } from "./media-types.ts";
+import { requireAccepted, requireAnswerable } from "./media-types.ts";
 import { detailOf, present, presentationFor } from "./present-task.ts";
 import { readPushConfig, requirePush } from "./push-configs.ts";
 import { TaskFeed } from "./task-feed.ts";
-import { messageInput, wireKey } from "./view/parts.ts";
+import { messageInput } from "./view/parts.ts";
 import { TaskView } from "./view/task-view.ts";
 
 /** Who waits for an answer waits until there is one, or gives up; this only keeps a timer from overflowing. */
@@ -135,7 +136,7 @@ async function send(
       taskId: taskId === "" ? null : taskId,
       newTaskId,
       newSessionId: newIdFor(call, "session"),
-      message: messageInput(message),
+      message: messageInput(message, request.configuration?.acceptedOutputModes ?? []),
       metadata: request.metadata,
       trace,
       pushConfig: config && readPushConfig(config, version, "configuration.taskPushNotificationConfig"),
@@ -175,7 +176,7 @@ function requireSendable(call: Call, request: SendMessageRequest, message: Messa
     ["metadata", request.metadata],
     ["message.metadata", message.metadata],
   ] as const) {
-    if (metadata !== undefined && wireKey in metadata) refuse(field, `uses the reserved key ${wireKey}`);
+    if (metadata !== undefined && saidKey in metadata) refuse(field, `uses the reserved key ${saidKey}`);
   }
   // A name that anybody can make up is one that others may have made up as well.
   if (call.isAnonymous && message.contextId !== "" && !isOurs(message.contextId)) {
@@ -187,5 +188,6 @@ function requireSendable(call: Call, request: SendMessageRequest, message: Messa
   if (violations.length > 0) throw new InvalidParams(violations);
   const { card } = addressed(call);
   requireAccepted(message.parts, card.inputModes);
+  requireAnswerable(request.configuration?.acceptedOutputModes ?? [], card.outputModes);
   if (request.configuration?.taskPushNotificationConfig !== undefined) requirePush(call);
 }

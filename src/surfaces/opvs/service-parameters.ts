@@ -56,7 +56,7 @@ function versionOf(given: string): ProtocolVersion {
   if (given === "") return "0.3";
   const [, major, minor] = /^(\d{1,3})\.(\d{1,3})(?:\.\d{1,9})?$/.exec(given) ?? [];
   if (major === "1" && minor === "0") return "1.0";
-  if (major === "0" && Number(minor) >= 3) return "0.3";
+  if (major === "0" && minor === "3") return "0.3";
   throw new OpvsError(
     "VERSION_NOT_SUPPORTED",
     `Version ${JSON.stringify(given.slice(0, 20))} is not spoken here.`,

@@ -20,12 +20,30 @@ import { InvalidParams, type Violation } from "./errors.ts";
 /** Reads JSON as a message of this kind, in every spelling that ProtoJSON allows, fields that nobody knows ignored. */
 export function readMessage<D extends DescMessage>(schema: D, json: JsonValue): MessageShape<D> {
   const unknown = unknownEnums(schema, json);
-  if (unknown.length > 0) throw new InvalidParams(unknown);
   try {
-    return fromJson(schema, json, { ignoreUnknownFields: true });
+    const message = fromJson(schema, json, { ignoreUnknownFields: true });
+    if (unknown.length === 0) return message;
   } catch (error) {
-    throw new InvalidParams([violationOf(schema, json, error)]);
+    const wrong = unreadable(schema, json);
+    const found = wrong.length === 0 && unknown.length === 0 ? [violationOf(schema, json, error)] : wrong;
+    const known = new Set(unknown.map(({ field }) => field));
+    throw new InvalidParams([...unknown, ...found.filter(({ field }) => !known.has(field))]);
   }
+  throw new InvalidParams(unknown);
+}
+
+/** The members that cannot be read, each looked at for itself, so that a client hears of all of them at once. */
+function unreadable(schema: DescMessage, json: JsonValue): Violation[] {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) return [];
+  return Object.entries(json).flatMap(([name, value]): Violation[] => {
+    const member = { [name]: value };
+    try {
+      fromJson(schema, member, { ignoreUnknownFields: true });
+      return [];
+    } catch (error) {
+      return [violationOf(schema, member, error)];
+    }
+  });
 }
 
 /** What ignores unknown fields also ignores unknown names of enums, which would widen a filter to everything. */

@@ -25,15 +25,17 @@ export function agentCard(agent: AgentInfo, place: string | null, addresses: Car
     name: agent.name,
     description: card.public === null ? about : `${about} Everybody may use it, without credentials.`,
     supportedInterfaces: interfacesOf(addresses, place),
+    ...branding(card),
     version: said(version, "1"),
     capabilities: {
       streaming: card.streaming,
-      pushNotifications: card.pushNotifications,
+      // Who is nobody has no webhooks.
+      pushNotifications: card.pushNotifications && card.public === null,
       extensions: extensionsOf(agent).map(describeExtension),
       extendedAgentCard: card.extendedCard !== "no",
     },
-    securitySchemes: securitySchemes(addresses.publicUrl),
-    ...(card.public === null ? { securityRequirements } : {}),
+    securitySchemes: securitySchemes(addresses),
+    ...(card.public === null ? { securityRequirements: requirementsOf(addresses) } : {}),
     defaultInputModes: card.inputModes,
     defaultOutputModes: card.outputModes,
     skills: skillsOf(agent),
@@ -43,6 +45,15 @@ export function agentCard(agent: AgentInfo, place: string | null, addresses: Car
 /** What is said, or something else where nothing is; without halves of characters, which have no UTF-8. */
 export function said(text: string, otherwise: string): string {
   return (text.trim() === "" ? otherwise : text).toWellFormed();
+}
+
+/** Only what the author says: a card has nothing empty. */
+function branding({ provider, documentationUrl, iconUrl }: AgentInfo["card"]): Partial<AgentCardJson> {
+  return {
+    ...(provider === null ? {} : { provider }),
+    ...(documentationUrl === null ? {} : { documentationUrl }),
+    ...(iconUrl === null ? {} : { iconUrl }),
+  };
 }
 
 function describeExtension({ uri, description, required, params }: AgentExtension): AgentExtensionJson {
@@ -57,11 +68,14 @@ function describeExtension({ uri, description, required, params }: AgentExtensio
 /** An agent that lists no skills has one: what it is there for. */
 export function skillsOf(agent: AgentInfo): AgentSkillJson[] {
   const about = said(agent.description, `The agent ${agent.name}.`);
-  const skills = agent.skills.map(({ id, name, description }) => ({
+  const skills = agent.skills.map(({ id, name, description, tags, examples, input_modes, output_modes }) => ({
     id: said(id, agent.name),
     name: said(name, said(id, agent.name)),
     description: said(description, about),
-    tags: tagsOf(agent.name, id),
+    tags: tags.length > 0 ? tags : tagsOf(agent.name, id),
+    ...(examples.length === 0 ? {} : { examples }),
+    ...(input_modes.length === 0 ? {} : { inputModes: input_modes }),
+    ...(output_modes.length === 0 ? {} : { outputModes: output_modes }),
   }));
   if (skills.length > 0) return skills;
   return [{ id: agent.name, name: agent.name, description: about, tags: tagsOf(agent.name, "") }];
@@ -73,7 +87,10 @@ function tagsOf(agent: string, id: string): string[] {
   return [...new Set([agent, ...words])];
 }
 
-function securitySchemes(publicUrl: string): Record<string, SecuritySchemeJson> {
+function securitySchemes({
+  publicUrl,
+  credentials: { mutualTls, issuers },
+}: CardAddresses): Record<string, SecuritySchemeJson> {
   return {
     bearer: {
       httpAuthSecurityScheme: {
@@ -88,10 +105,33 @@ function securitySchemes(publicUrl: string): Record<string, SecuritySchemeJson> 
         oauth2MetadataUrl: publicUrl + tokenMetadataPath,
       },
     },
+    ...Object.fromEntries(issuers.map((issuer, index) => [issuerScheme(index), openIdConnect(issuer)])),
+    ...(mutualTls
+      ? {
+          mtls: {
+            mtlsSecurityScheme: { description: "A certificate that this server's operator vouches for." },
+          },
+        }
+      : {}),
   };
 }
 
-/** Either of the two will do. */
-const securityRequirements: SecurityRequirementJson[] = ["bearer", "oauth2"].map((scheme) => ({
-  schemes: { [scheme]: { list: [...opvsScopes] } },
-}));
+function openIdConnect(issuer: string): SecuritySchemeJson {
+  return {
+    openIdConnectSecurityScheme: {
+      description: "Access tokens of this issuer.",
+      openIdConnectUrl: `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`,
+    },
+  };
+}
+
+function issuerScheme(index: number): string {
+  return index === 0 ? "oidc" : `oidc${index + 1}`;
+}
+
+/** Any one of them will do; where certificates are demanded, together with one. */
+function requirementsOf({ credentials: { mutualTls, issuers } }: CardAddresses): SecurityRequirementJson[] {
+  return ["bearer", "oauth2", ...issuers.map((_, index) => issuerScheme(index))].map((scheme) => ({
+    schemes: { [scheme]: { list: [...opvsScopes] }, ...(mutualTls ? { mtls: { list: [] } } : {}) },
+  }));
+}

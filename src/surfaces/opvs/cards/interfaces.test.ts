@@ -5,10 +5,11 @@ import { test } from "node:test";
 import { grpcAddressOf, interfacesOf } from "./interfaces.ts";
 
 const publicUrl = "https://bridle.example.com/base";
+const credentials = { mutualTls: false, issuers: [] };
 const grpcAddress = "bridle.example.com:50051";
 
 function spoken(agent: string | null, address: string | null): string[] {
-  return interfacesOf({ publicUrl, grpcAddress: address }, agent).map(
+  return interfacesOf({ publicUrl, grpcAddress: address, credentials }, agent).map(
     ({ protocolBinding, protocolVersion, url, tenant }) =>
       [protocolBinding, protocolVersion, url, tenant].filter((each) => each !== undefined).join(" "),
   );

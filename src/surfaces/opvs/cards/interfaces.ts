@@ -1,6 +1,7 @@
 /** Where an agent is spoken to: every binding in every version, the one we like best first. */
 
 import type { AgentInterfaceJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import type { ServerFacts } from "../../server-facts.ts";
 import { endpointOf } from "../addresses.ts";
 
 /** Where clients find this server. */
@@ -8,6 +9,7 @@ export interface CardAddresses {
   publicUrl: string;
   /** `host:port` of the gRPC binding; null when it is not served. */
   grpcAddress: string | null;
+  credentials: ServerFacts["credentials"];
 }
 
 /** Clients reach gRPC by the name that they reach the rest by, at the port that it listens on. */

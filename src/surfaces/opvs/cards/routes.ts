@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { AgentCardJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { HarnessError } from "../../../kernel/core/errors.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
-import { signCard } from "../../../policy/agent-card.ts";
+import { signCard, signHybrid } from "../../../policy/agent-card.ts";
 import { keySetPath } from "../../addresses.ts";
 import type { ServerFacts } from "../../server-facts.ts";
 import { SignedDocuments } from "../../signed-documents.ts";
@@ -47,13 +47,18 @@ function cardSender({ kernel, facts }: CardOptions) {
   const signed = new SignedDocuments<AgentCardJson>(kernel.issuer, (card, key) =>
     signCard(card, key, facts.url() + keySetPath),
   );
-  // Kept like the others, although there is nothing to sign.
-  const legacy = new SignedDocuments<AgentCardJson>(kernel.issuer, hybridCard);
+  const legacy = new SignedDocuments<AgentCardJson>(kernel.issuer, (card, key) =>
+    signHybrid(hybridCard(card), key, facts.url() + keySetPath),
+  );
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const agent = agentOf(request);
     // All that is asked of a request for a card is the version that it speaks.
     const { version } = readServiceParameters(arrivalOf(request, agent, new AbortController().signal));
-    const addresses = { publicUrl: facts.url(), grpcAddress: facts.grpcAddress() };
+    const addresses = {
+      publicUrl: facts.url(),
+      grpcAddress: facts.grpcAddress(),
+      credentials: facts.credentials,
+    };
     const card = agentCard(addressed({ kernel, agent }), agent, addresses);
     const vary = [reply.getHeader("Vary") ?? [], spellings("Version")].flat();
     const documents = version === "1.0" ? signed : legacy;
@@ -62,11 +67,22 @@ function cardSender({ kernel, facts }: CardOptions) {
 }
 
 /**
- * The card as 0.3 has it, with all interfaces of the 1.0 card beside it, so that a client of either version that did not
- * say which it is finds its way. A signature is over the other shape, so there is none here.
+ * The card as 0.3 has it and as 1.0 has it, in one: a client of either version that did not say which it is finds all that it
+ * knows. Where both have a member of one name, it has the members of both.
  */
 function hybridCard(card: AgentCardJson): object {
-  return { ...showCard(card), supportedInterfaces: card.supportedInterfaces };
+  const old = showCard(card);
+  return {
+    ...card,
+    ...old,
+    capabilities: { ...Object(old.capabilities), ...card.capabilities },
+    securitySchemes: Object.fromEntries(
+      Object.entries(card.securitySchemes ?? {}).map(([name, scheme]) => [
+        name,
+        { ...Object(Object(old.securitySchemes)[name]), ...scheme },
+      ]),
+    ),
+  };
 }
 
 /** Every agent that is loaded, and where its card is. */

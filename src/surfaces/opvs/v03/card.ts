@@ -22,10 +22,10 @@ export function showCard(card: AgentCardJson): JsonObject {
     protocolVersion: edition,
     name: card.name,
     description: card.description,
-    url: first.url,
+    url: asUrl(first.url ?? ""),
     preferredTransport: first.protocolBinding,
     additionalInterfaces: filled(
-      others.map(({ url, protocolBinding }) => defined({ url, transport: protocolBinding })),
+      others.map(({ url = "", protocolBinding }) => defined({ url: asUrl(url), transport: protocolBinding })),
     ),
     provider: card.provider === undefined ? undefined : defined({ ...card.provider }),
     iconUrl: card.iconUrl,
@@ -43,6 +43,11 @@ export function showCard(card: AgentCardJson): JsonObject {
     security: showSecurity(card.securityRequirements),
     supportsAuthenticatedExtendedCard: capabilities.extendedAgentCard,
   });
+}
+
+/** Addresses of 0.3 are URLs, that of gRPC too: what is no URL is spoken without TLS. */
+function asUrl(address: string): string {
+  return /^[a-z]+:\/\//.test(address) ? address : `http://${address}`;
 }
 
 function showSkill({ securityRequirements, ...skill }: AgentSkillJson): JsonObject {

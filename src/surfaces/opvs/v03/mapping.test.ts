@@ -292,7 +292,6 @@ const refusals: [field: string, read: () => JsonObject][] = [
   ["params", withContent({ data: 1 })],
   ["configuration", () => readSendMessage({ message: hello, configuration: [] })],
   ["configuration.blocking", () => readSendMessage({ message: hello, configuration: { blocking: "no" } })],
-  ["configuration.pushNotificationConfig.authentication.schemes", withWebhook({ authentication: {} })],
   [
     "configuration.pushNotificationConfig.authentication.schemes",
     withWebhook({ authentication: { schemes: "x" } }),

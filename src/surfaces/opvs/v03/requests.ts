@@ -117,9 +117,10 @@ export function readWebhook(value: JsonValue | undefined, field: string): JsonOb
 }
 
 /** 0.3 lists schemes and 1.0 has one: the first is the one that the client likes best. */
-function readAuthentication(value: JsonValue, field: string): JsonObject {
+function readAuthentication(value: JsonValue, field: string): JsonObject | undefined {
   const authentication = objectAt(value, field);
   const [scheme] = listAt(member(authentication, "schemes") ?? [], `${field}.schemes`);
-  if (scheme === undefined) throw refused(`${field}.schemes`, "needs a scheme");
+  // 0.3 has nothing against a list that says nothing.
+  if (scheme === undefined) return undefined;
   return defined({ scheme, credentials: member(authentication, "credentials") });
 }

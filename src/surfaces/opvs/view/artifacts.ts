@@ -61,10 +61,13 @@ export async function chunkJson(
   return describe(record, [{ text: await textOf(chunk, store), mediaType: record.mime_type }]);
 }
 
-function describe({ id, name, metadata }: ArtifactRecord, parts: PartJson[]): ArtifactJson {
+function describe(record: ArtifactRecord, parts: PartJson[]): ArtifactJson {
+  const { id, name, metadata, description, extensions } = record;
   return {
     artifactId: id,
     ...(name === null ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(extensions === undefined ? {} : { extensions }),
     parts,
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
   };
@@ -90,6 +93,7 @@ async function contentPart(
   const isJson = mediaType === "application/json";
   if (content === undefined || !room.takes(content, isJson)) return elsewhere;
   const buffer = Buffer.from(content);
+  if (record.is_file === true) return { raw: buffer.toString("base64"), ...named };
   if (isJson) {
     const data = parsed(buffer);
     if (data !== undefined) return { data, ...named };

@@ -5,48 +5,36 @@
 
 import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import { type Static, Type } from "typebox";
-import { Compile } from "typebox/schema";
 import type { Message, MessageJson, Part, PartJson } from "../../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import {
+  type ClientSaid,
+  type ClientSaidPart,
+  clientSaid,
+  saidKey,
+} from "../../../kernel/kinds/client-message.ts";
 import type { Part as KernelPart, MessageInput, MessageRecord } from "../../../kernel/kinds/message.ts";
-import { lazy } from "../../../lazy.ts";
 import type { JsonObject, JsonValue } from "../../../store/port.ts";
-
-/** The key of the metadata under which is kept what only this surface has to say again. */
-export const wireKey = "urn:bridle:opvs";
-
-const WirePart = Type.Object({
-  filename: Type.Optional(Type.String()),
-  mediaType: Type.Optional(Type.String()),
-  metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-});
-const Wire = Type.Object({
-  messageId: Type.String(),
-  extensions: Type.Optional(Type.Array(Type.String())),
-  referenceTaskIds: Type.Optional(Type.Array(Type.String())),
-  parts: Type.Optional(Type.Array(WirePart)),
-});
-const wire = lazy(() => Compile(Wire));
 
 export const octets = "application/octet-stream";
 
 /** A client's message, as the kernel takes it. */
-export function messageInput(message: Message): MessageInput {
+export function messageInput(message: Message, acceptedOutputModes: readonly string[]): MessageInput {
   const parts = message.parts.map(({ filename, mediaType, metadata }) => ({
     ...(filename === "" ? {} : { filename }),
     ...(mediaType === "" ? {} : { mediaType }),
     ...(metadata === undefined ? {} : { metadata }),
   }));
-  const said: Static<typeof Wire> = {
+  const said: ClientSaid = {
     messageId: message.messageId,
     ...(message.extensions.length === 0 ? {} : { extensions: message.extensions }),
     ...(message.referenceTaskIds.length === 0 ? {} : { referenceTaskIds: message.referenceTaskIds }),
+    ...(acceptedOutputModes.length === 0 ? {} : { acceptedOutputModes: [...acceptedOutputModes] }),
     ...(parts.every((part) => Object.keys(part).length === 0) ? {} : { parts }),
   };
   return {
     role: "user",
     parts: message.parts.map(kernelPart),
-    metadata: { ...message.metadata, [wireKey]: said as JsonObject },
+    metadata: { ...message.metadata, [saidKey]: said as JsonObject },
   };
 }
 
@@ -90,8 +78,7 @@ export function messageJson(
   parts: readonly KernelPart[],
   place: Place,
 ): MessageJson | null {
-  const { [wireKey]: kept, ...metadata } = record.metadata;
-  const said = wire().Check(kept) ? kept : null;
+  const { said, metadata } = clientSaid(record.metadata);
   const shown = parts.flatMap((part, index) =>
     part.visibility === "public" ? [{ ...partJson(part, place), ...restOf(said?.parts?.[index]) }] : [],
   );
@@ -108,7 +95,7 @@ export function messageJson(
   };
 }
 
-function restOf(part: Static<typeof WirePart> | undefined): PartJson {
+function restOf(part: ClientSaidPart | undefined): PartJson {
   if (part === undefined) return {};
   const { metadata, ...rest } = part;
   return metadata === undefined ? rest : { ...rest, metadata: metadata as JsonObject };

@@ -14,13 +14,14 @@ import { asRecorded, eventId, type RecordedEvent } from "../../../kernel/core/ev
 import { durableCursorUri } from "../../../kernel/core/extension-uris.ts";
 import { changed } from "../../../kernel/core/fold.ts";
 import { readLog } from "../../../kernel/core/log-tail.ts";
+import { saidKey } from "../../../kernel/kinds/client-message.ts";
 import type { MessageRecord } from "../../../kernel/kinds/message.ts";
 import type { TaskRecord } from "../../../kernel/kinds/task.ts";
 import { contextIdOf } from "../../../kernel/sessions/send-message.ts";
 import { isFinal } from "../../../kernel/tasks/lifecycle.ts";
 import type { JsonObject, Position, TenantStore } from "../../../store/port.ts";
 import { artifactJson, chunkJson, InlineRoom, type WrittenArtifact } from "./artifacts.ts";
-import { messageJson, type Place, wireKey } from "./parts.ts";
+import { messageJson, type Place } from "./parts.ts";
 import { agentMessage, stateOf, statusJson } from "./status.ts";
 
 export interface Presentation {
@@ -95,7 +96,7 @@ export class TaskView {
   /** The whole of it, as the first thing that a stream says or as an answer. */
   async snapshot(detail: TaskDetail, metadata: JsonObject = {}): Promise<TaskJson> {
     this.#told = this.#position;
-    const { [wireKey]: _, ...given } = this.#task.metadata;
+    const { [saidKey]: _, ...given } = this.#task.metadata;
     const all = { ...given, ...metadata, ...this.#cursor(this.#position) };
     const { withMessages, withArtifacts } = this.#presentation;
     const history = withMessages ? await this.#history(detail.historyLength) : [];
