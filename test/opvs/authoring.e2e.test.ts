@@ -51,7 +51,9 @@ before(async () => {
       agents: [seer],
       defaultAgent: "seer",
       publicGrpcUrl: "https://agents.example.com:443",
-      oauthIssuers: [{ issuer: "https://issuer.example.com/", jwks: new URL("https://issuer.example.com/keys") }],
+      oauthIssuers: [
+        { issuer: "https://issuer.example.com/", jwks: new URL("https://issuer.example.com/keys") },
+      ],
       oauthAudience: "bridle",
     },
     env: { BRIDLE_GRPC_PORT: "0" },
