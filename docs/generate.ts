@@ -16,6 +16,7 @@ import { gatewayOptions } from "../src/cli/commands/gateway-command.ts";
 import { createProgram } from "../src/cli/program.ts";
 import { secretVariables } from "../src/cli/settings/secret-files.ts";
 import { serveOptions } from "../src/cli/settings/settings.ts";
+import { GatePolicy } from "../src/gate/policy.ts";
 import { taskTransitions } from "../src/kernel/tasks/lifecycle.ts";
 import { ReceiptSchema } from "../src/receipts/schema.ts";
 import { startServer } from "../src/server/server.ts";
@@ -325,6 +326,7 @@ const pages: Record<string, string> = {
   "protocols/conformance-mcp.md": conformanceMcp(),
   "protocols/conformance-acp.md": conformanceAcp(),
   "openapi.json": await openApi(),
+  "reference/gate-policy.schema.json": `${JSON.stringify(GatePolicy, null, 2)}\n`,
   "../src/sdk/verify/receipt-form.ts": receiptForm(),
   "../src/kernel/sessions/transfer/payload-schemas.json": payloadSchemas(),
 };

@@ -13,6 +13,7 @@ const source = fileURLToPath(new URL("../src", import.meta.url));
 const mayImport: Record<string, readonly string[]> = {
   store: [],
   files: [],
+  gate: [],
   web: [],
   "harp/core": ["web"],
   "harp/gateway": ["harp/core", "store"],

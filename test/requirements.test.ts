@@ -14,6 +14,7 @@ import { commandRequirements } from "./requirements-commands.ts";
 import { consoleRequirements } from "./requirements-console.ts";
 import { docsRequirements } from "./requirements-docs.ts";
 import { exampleRequirements } from "./requirements-examples.ts";
+import { gateRequirements } from "./requirements-gate.ts";
 import { harpRequirements } from "./requirements-harp.ts";
 import { initRequirements } from "./requirements-init.ts";
 import { keyRequirements } from "./requirements-keys.ts";
@@ -38,6 +39,7 @@ const requirements = [
   ...others,
   ...taxonomyRequirements,
   ...opvsRequirements,
+  ...gateRequirements,
   ...harpRequirements,
   ...agentRequirements,
   ...retryRequirements,

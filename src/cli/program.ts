@@ -14,6 +14,7 @@ import { addCheckCommand } from "./commands/check.ts";
 import { addCompletionCommand } from "./commands/completion.ts";
 import { addConfigCommand } from "./commands/config.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
+import { addGateCommands } from "./commands/gate.ts";
 import { addGatewayCommand } from "./commands/gateway-command.ts";
 import { addGcCommand } from "./commands/gc.ts";
 import { addInitCommand } from "./commands/init.ts";
@@ -90,6 +91,7 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
   addPairCommand(program);
   addApproverListCommands(program);
   addApproverCommands(program);
+  addGateCommands(program);
   program.commandsGroup("To prove and repeat what they did:");
   addReceiptCommands(program);
   addReplayCommand(program);

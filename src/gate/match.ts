@@ -28,6 +28,7 @@ export interface Subject {
 export function ruleMatches(rule: GateRule, subject: Subject): boolean {
   const isStrict = rule.action === "allow";
   if (isStrict && subject.invocation !== null && !isPlain(subject.invocation)) return false;
+  if (rule.isKnownOnly === true && subject.invocation?.words[0] === null) return false;
   return (
     matchesTool(rule, subject, isStrict) &&
     matchesArgv(rule, subject, isStrict) &&
@@ -94,23 +95,19 @@ function hasOption(words: readonly Word[], option: string): boolean {
   if (words.includes(null)) return true;
   const given = words.filter((word) => word !== null);
   if (given.some((word) => same(word, option) || word.startsWith(`${option}=`))) return true;
-  // Long options can be abbreviated, `--forc`.
-  if (option.startsWith("--")) {
-    return given.some((word) => {
-      const [name = ""] = word.split("=");
-      return name.length > 2 && name.startsWith("--") && option.startsWith(name);
-    });
-  }
   const letters = new Set(given.filter((word) => /^-[^-]/.test(word)).flatMap((word) => [...word.slice(1)]));
-  return (
-    [...option.slice(1)].every((letter) => letters.has(letter)) ||
-    given.some((word) => isLongFor(word, option))
-  );
+  // `-f` is mostly `--f…`: who asks about the one means the other.
+  if (option.startsWith("--")) {
+    return letters.has(option.charAt(2)) || given.some((word) => isShortFor(word, option));
+  }
+  const isLong = option.length === 2 && given.some((word) => word.startsWith(`--${option.slice(1)}`));
+  return isLong || [...option.slice(1)].every((letter) => letters.has(letter));
 }
 
-/** `-f` is mostly `--f…`: who denies the one means the other. */
-function isLongFor(word: string, option: string): boolean {
-  return option.length === 2 && word.startsWith(`--${option.slice(1)}`);
+/** Long options can be abbreviated, `--forc`. */
+function isShortFor(word: string, option: string): boolean {
+  const [name = ""] = word.split("=");
+  return name.length > 2 && name.startsWith("--") && option.startsWith(name);
 }
 
 function hasInOrder(wanted: readonly string[], words: readonly Word[]): boolean {
@@ -135,7 +132,11 @@ function same(one: string, other: string): boolean {
   return one === other || one.normalize("NFKC").toLowerCase() === other.normalize("NFKC").toLowerCase();
 }
 
-function matchesPaths({ match: { paths }, root }: GateRule, subject: Subject, isStrict: boolean): boolean {
+function matchesPaths(
+  { match: { paths }, root, isKnownOnly }: GateRule,
+  subject: Subject,
+  isStrict: boolean,
+): boolean {
   if (paths === undefined) return true;
   const patterns = [paths].flat().map((pattern) => absolutePattern(pattern, root));
   const { found, isComplete } = pathsOf(subject, isStrict);
@@ -145,7 +146,7 @@ function matchesPaths({ match: { paths }, root }: GateRule, subject: Subject, is
     return isStrict ? forms.every(fits) : forms.some(fits);
   };
   if (isStrict) return isComplete && found.length > 0 && found.every(isWithin);
-  return !isComplete || found.some(isWithin);
+  return (!isComplete && isKnownOnly !== true) || found.some(isWithin);
 }
 
 function absolutePattern(pattern: string, root: string): string {

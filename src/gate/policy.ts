@@ -83,6 +83,8 @@ export interface GateRule {
   risk: GateRisk | null;
   /** Where `./` of its paths is. */
   root: string;
+  /** Whether it leaves alone what is only known when it runs. */
+  isKnownOnly?: boolean;
 }
 
 export interface Policy {
