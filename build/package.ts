@@ -22,6 +22,7 @@ const copied = [
 const leftOut = new Set([
   ...["docs/decisions", "docs/openapi.json", "docs/generate.ts"],
   ...["docs/screenshots", "docs/screenshots.ts"],
+  "docs/reference/gate-policy.schema.json",
 ]);
 
 const noticesFile = "THIRD-PARTY-NOTICES.md";

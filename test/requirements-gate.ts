@@ -8,4 +8,13 @@ export const gateRequirements: readonly Requirement[] = section("Bridle", "The g
   "GAT-2": "No spelling of a command gets past a rule that asks or denies.",
   "GAT-3":
     "A policy allows only in the form that was trusted, and no policy lets a tool change the gate unasked.",
+  "GAT-4":
+    "`bridle gate run` runs exactly what was signed: words, directory, environment, program and files; what changed in between is not run.",
+  "GAT-5":
+    "Without a verified signature nothing runs: no server, no approver, a denial, time over, an answer without a signature; each is said, with what to do.",
+  "GAT-6":
+    "A gate that is killed between approval and the end never runs anything twice, and the next one says what is known.",
+  "GAT-7": "`bridle gate ask` answers a script by its exit code, and with the proof.",
+  "GAT-12":
+    "Everything decided is in the log with a receipt; a proof of it has what was shown, signed and run, and verifies without a server.",
 });

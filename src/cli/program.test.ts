@@ -16,6 +16,7 @@ const withoutJson: Record<string, string> = {
   help: "for a person",
   tour: "for a person at a terminal",
   "receipt request": "a receipt; it is JSON already",
+  "gate run": "the output of what it runs",
 };
 
 function everyCommand(command: Command, path = ""): { path: string; command: Command }[] {

@@ -366,6 +366,7 @@ describe("The OpenAPI document", () => {
       memory_id: (await client.createMemory({ content: "known" })).id,
       skill_id: "rehearsal%2Frehearse",
       connector_id: (await client.createConnector()).id,
+      request_id: waiting.waiting_for.permission_request_id,
       nonce: (await client.post("/v1/approvals/pairings", {})).body.nonce,
     };
     // The built-in agents declare no tool; where one is read is another test.

@@ -404,7 +404,13 @@ describe("Workspaces and personas", () => {
     // Given a fresh server, when personas are listed, then there is one for every agent, and each can be read.
     const personas = await client.listAll("/v1/personas");
     const ids = personas.map(({ id }) => id).sort();
-    assert.deepEqual(ids, ["persona_assistant", "persona_default", "persona_rehearsal", "persona_tour"]);
+    assert.deepEqual(ids, [
+      "persona_assistant",
+      "persona_default",
+      "persona_gate",
+      "persona_rehearsal",
+      "persona_tour",
+    ]);
     for (const persona of personas) {
       assert.deepEqual((await client.get(`/v1/personas/${persona.id}`)).body, persona);
       assert.equal(typeof persona.entry_workflow, "string");

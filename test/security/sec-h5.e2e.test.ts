@@ -122,8 +122,8 @@ test("SEC-H5 rehearsal and tour are loaded on loopback only, unless the operator
     return data.map(({ name }: Json) => name).sort();
   };
   const [all, few] = [
-    ["assistant", "echo", "rehearsal", "tour"],
-    ["assistant", "echo"],
+    ["assistant", "echo", "gate", "rehearsal", "tour"],
+    ["assistant", "echo", "gate"],
   ];
   assert.deepEqual(await loaded({}), all);
   assert.deepEqual(await loaded({ builtInAgents: "off" }), few);

@@ -70,7 +70,18 @@ export async function bridle(
 }
 
 /** They end the process themselves, live until a signal, or load a project, whose files are loaded once in a process. */
-const ownProcess = new Set(["acp", "config", "dev", "doctor", "gateway", "init", "serve", "shell", "tour"]);
+const ownProcess = new Set([
+  "acp",
+  "config",
+  "dev",
+  "doctor",
+  "gate",
+  "gateway",
+  "init",
+  "serve",
+  "shell",
+  "tour",
+]);
 const tried = new Set<string>();
 
 /** Each command runs once as a process, which shows that nothing keeps it from ending; after that here, at a tenth of the cost. */

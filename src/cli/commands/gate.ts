@@ -1,14 +1,95 @@
 /** `bridle gate`: a person's signature between a tool and what it is about to do. The work is loaded when it is asked for. */
 
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { gateRisks } from "../../gate/policy.ts";
+import type { AskCommandSettings } from "../gate/ask.ts";
 import type { CheckSettings } from "../gate/check.ts";
-import type { JsonSettings } from "../terminal/output.ts";
+import type { LogSettings } from "../gate/log.ts";
+import type { RunSettings } from "../gate/run.ts";
+import { type RemoteSettings, withRemoteOptions } from "../remote.ts";
+import { wholeNumber } from "../settings/option-parsers.ts";
+import { type JsonSettings, withJson } from "../terminal/output.ts";
 
 export function addGateCommands(program: Command): void {
   const gate = program
     .command("gate")
     .description("Have a person sign what tools and scripts are about to do, before they do it.");
+  addAskingCommands(gate);
+  addRecordCommands(gate);
   addPolicyCommands(gate);
+}
+
+function addAskingCommands(gate: Command): void {
+  withAsking(gate.command("run <command...>"))
+    .description("Run a command exactly as it was approved, once. Write -- before the command.")
+    .option(
+      "--env <name...>",
+      "variables that it sees beside the usual ones: NAME, or NAME=VALUE to show the value",
+    )
+    .option(
+      "--file <file...>",
+      "files that must not change, beside the program and those that its words name",
+    )
+    .option("--tty", "give it the terminal; its output is not hashed then")
+    .addHelpText("after", exitHelp)
+    .action(async (argv: string[], settings: RunSettings) => {
+      await (await import("../gate/run.ts")).run(argv, settings);
+    });
+  withAsking(gate.command("ask"))
+    .description("Ask for something that a script is about to do. Prints the proof.")
+    .requiredOption("--action <text>", "what is to be done, in a few words")
+    .option("--payload <file>", "all of it, as JSON or text; - is standard input")
+    .option("--json", "the same: the proof is JSON")
+    .addHelpText("after", exitHelp)
+    .action(async (settings: AskCommandSettings) => {
+      await (await import("../gate/ask.ts")).ask(settings);
+    });
+}
+
+function addRecordCommands(gate: Command): void {
+  withRemoteOptions(gate.command("log"))
+    .description("What gates decided, newest first, and what came of it.")
+    .addOption(new Option("--limit <n>", "so many").default(20).argParser(wholeNumber(1, 200)))
+    .option("--json", "JSON lines, for scripts")
+    .action(async (settings: LogSettings) => {
+      await (await import("../gate/log.ts")).log(settings);
+    });
+  withRemoteOptions(gate.command("proof <task-id>"))
+    .description("Export what was shown, what was signed and by whom, and what ran.")
+    .option("--out <file>", "where to; standard output without it")
+    .option("--json", "JSON, for scripts")
+    .action(async (taskId: string, settings: RemoteSettings & JsonSettings & { out?: string }) => {
+      await (await import("../gate/proof.ts")).exportProof(taskId, settings);
+    });
+  withJson(gate.command("verify <file>"))
+    .description("Verify such a proof, without a server. Exit code 1 when it is not valid.")
+    .action(async (file: string, settings: JsonSettings) => {
+      await (await import("../gate/proof.ts")).verifyFile(file, settings);
+    });
+}
+
+const exitHelp = `
+Exit codes: 0 approved (of run: that of the command), 10 denied, 11 nobody
+decided in time, 12 there is no approver, 13 it could not be asked. Nothing is
+done without an approval.`;
+
+const waitSecondsMax = 8 * 60 * 60;
+
+function withAsking(command: Command): Command {
+  return withRemoteOptions(withPolicy(command))
+    .addOption(new Option("--risk <risk>", "what the approver is told, at least").choices(gateRisks))
+    .addOption(
+      new Option("--wait <duration>", "how long an approver has: 90s, 10m, 2h")
+        .default(600, "10m")
+        .argParser(waitSeconds),
+    );
+}
+
+function waitSeconds(text: string): number {
+  const [, count = "", unit = "s"] = /^(\d{1,6})([smh]?)$/.exec(text) ?? [];
+  const seconds = Number(count) * ({ s: 1, m: 60, h: 3600 }[unit] ?? 1);
+  if (count !== "" && seconds >= 1 && seconds <= waitSecondsMax) return seconds;
+  throw new InvalidArgumentError("A duration is a number with s, m or h, up to 8h.");
 }
 
 function addPolicyCommands(gate: Command): void {

@@ -6,6 +6,9 @@ import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
 import { about, type JsonSettings, show, withJson, withProgress, writeLines } from "../terminal/output.ts";
 import { showWritten, withOut } from "./transfer.ts";
 
+type ExportSettings = RemoteSettings &
+  JsonSettings & { workspace: string; out?: string; withArtifacts?: true };
+
 export function addReceiptCommands(program: Command): void {
   const receipt = program.command("receipt").description("Verify receipts and take them along.");
   withJson(
@@ -56,13 +59,19 @@ export function addReceiptCommands(program: Command): void {
       receipt
         .command("export")
         .description("Write all receipts of a workspace, in chain order, with the keys to verify them.")
-        .requiredOption("--workspace <id>", "whose receipts"),
+        .requiredOption("--workspace <id>", "whose receipts")
+        .option(
+          "--with-artifacts",
+          "also write what approvers signed, to <out>.artifacts.jsonl; `verify` checks it against the signatures",
+        ),
     ),
-  ).action(async (settings: RemoteSettings & JsonSettings & { workspace: string; out?: string }) => {
-    const { workspace, out } = settings;
-    const lines = new Remote(settings).lines(
-      `/v1/workspaces/${encodeURIComponent(workspace)}/receipts/export`,
-    );
+  ).action(async (settings: ExportSettings, command: Command) => {
+    const { workspace, out, withArtifacts } = settings;
+    if (withArtifacts === true && out === undefined) {
+      command.error("error: say with --out where to write: --with-artifacts makes a second file beside it.");
+    }
+    const remote = new Remote(settings);
+    const lines = remote.lines(`/v1/workspaces/${encodeURIComponent(workspace)}/receipts/export`);
     let total: number | undefined;
     const counted = (line: number, text: string) => {
       if (line === 1) total = countIn(text);
@@ -72,7 +81,13 @@ export function addReceiptCommands(program: Command): void {
       writeLines(lines, out, (line, text) => shown.at(Math.max(0, counted(line, text)), total)),
     );
     const receipts = count - linesBefore;
-    showWritten(settings, { workspace_id: workspace, receipts }, `${receipts} receipts of ${workspace}`);
+    const artifacts =
+      withArtifacts === true && out !== undefined
+        ? await (await import("./approved-artifacts.ts")).writeArtifacts(remote, out)
+        : undefined;
+    const facts = { workspace_id: workspace, receipts, ...(artifacts === undefined ? {} : { artifacts }) };
+    const signed = artifacts === undefined ? "" : `, ${artifacts} signed artifacts`;
+    showWritten(settings, facts, `${receipts} receipts of ${workspace}${signed}`);
   });
 }
 

@@ -11,6 +11,7 @@ import { verifyReceipt } from "../../receipts/verify.ts";
 import { splitLines } from "../remote.ts";
 import { type JsonSettings, show, withProgress } from "../terminal/output.ts";
 import { escapeControls, oneLine } from "../terminal/text.ts";
+import { checkArtifacts } from "./approved-artifacts.ts";
 
 export async function readKeys(file: string): Promise<PublicJwk[]> {
   const keys = publicKeysIn(parseStrictJson(await readFile(file)));
@@ -76,9 +77,15 @@ export async function verifyBundleFile(
     receipt_id: receiptId,
     message,
   }));
+  const artifacts = await checkArtifacts(file);
+  const isWhole = artifacts === null || artifacts.found === artifacts.signed;
   const facts = { file, valid, receipts, merkle_root: merkleRoot, keys_from: keysFrom, failures };
-  show(settings, facts, () => describeBundle(file, report));
-  return valid;
+  show(settings, artifacts === null ? facts : { ...facts, artifacts }, () => {
+    if (artifacts === null) return describeBundle(file, report);
+    const { found, signed } = artifacts;
+    return `${describeBundle(file, report)}${found} of ${signed} signed artifacts are in ${artifacts.file}, unchanged.\n`;
+  });
+  return valid && isWhole;
 }
 
 function describeBundle(

@@ -12,7 +12,7 @@ import {
   trustPolicy,
 } from "../../gate/policy-files.ts";
 import { type JsonSettings, show } from "../terminal/output.ts";
-import { harmlessJson, harmlessLine } from "../terminal/terminal.ts";
+import { escapedJson, oneLine } from "../terminal/text.ts";
 
 export interface CheckSettings {
   policy?: string;
@@ -29,14 +29,14 @@ export function check(words: readonly string[], settings: CheckSettings): void {
   const subject = subjectOf(words, settings);
   if (subject === null) {
     process.stdout.write(
-      settings.json === true ? `${harmlessJson(summaryOf(loaded), 2)}\n` : filesText(loaded),
+      settings.json === true ? `${escapedJson(summaryOf(loaded), 2)}\n` : filesText(loaded),
     );
     return;
   }
   const verdict = decideGate(loaded.policy, subject, { cwd, home: homedir() });
   const { action, risk, findings } = verdict;
   if (settings.json === true) {
-    process.stdout.write(`${harmlessJson({ action, risk, findings, ...summaryOf(loaded) }, 2)}\n`);
+    process.stdout.write(`${escapedJson({ action, risk, findings, ...summaryOf(loaded) }, 2)}\n`);
     return;
   }
   const lines = findings.map((finding) => `  ${lineOf(finding)}\n`).join("");
@@ -62,7 +62,7 @@ function subjectOf(
 }
 
 function lineOf({ action, what, why, rule }: Finding): string {
-  return harmlessLine(`${action.padEnd(5)}  ${what}: ${rule === null ? why : why}`);
+  return oneLine(`${action.padEnd(5)}  ${what}: ${rule === null ? why : why}`);
 }
 
 function summaryOf({ files, policy }: LoadedPolicy): object {
@@ -73,7 +73,7 @@ function filesText({ files, policy }: LoadedPolicy): string {
   if (files.length === 0) return `No ${policyName} from here upwards, so everything is ${policy.default}.\n`;
   return files
     .map(({ path, isTrusted }) =>
-      harmlessLine(
+      oneLine(
         isTrusted
           ? `Policy: ${path}`
           : `Policy: ${path}, not trusted as it is now, so it allows nothing: bridle gate trust`,
@@ -87,7 +87,7 @@ export function trust(file: string | undefined, settings: JsonSettings): void {
   const path = file === undefined ? projectPolicy(process.cwd()) : resolve(file);
   if (path === null) throw new Error(`there is no ${policyName} from here upwards.`);
   const trusted = trustPolicy(path);
-  show(settings, trusted, () => `${harmlessLine(path)} may allow what it says, until it changes.\n`);
+  show(settings, trusted, () => `${oneLine(path)} may allow what it says, until it changes.\n`);
 }
 
 export function schema(): void {

@@ -3,7 +3,13 @@
  * permission request whenever it is needed, so that what is compared at the end is what the server itself holds then.
  */
 
-import { type Artifact, type ArtifactType, readArtifact, saltedArtifact } from "../../harp/core/artifact.ts";
+import {
+  type Artifact,
+  type ArtifactType,
+  type DecisionTerms,
+  readArtifact,
+  saltedArtifact,
+} from "../../harp/core/artifact.ts";
 import { canonicalBytes } from "../../harp/core/canonical.ts";
 import { sha256Of } from "../../receipts/canonical.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
@@ -84,7 +90,7 @@ function artifactForChange(
 }
 
 function artifactForTask(request: PermissionRequestRecord, exchange: Terms): Artifact {
-  const { action, payload = null, risk = "medium", kind = "approve" } = request.request;
+  const { action, payload = null, risk = "medium", kind = "approve", offer } = request.request;
   return finished({
     requestId: exchange.request_id,
     sessionId: request.session_id,
@@ -101,8 +107,18 @@ function artifactForTask(request: PermissionRequestRecord, exchange: Terms): Art
       step: text(request.step),
       binding: request.binding ?? "",
     },
-    extensions: { gwProfile: { salt: exchange.salt } },
+    extensions: { gwProfile: { salt: exchange.salt, ...offered(request, exchange, offer) } },
   });
+}
+
+/** More than one use, until the request expires: an approver may sign for that, or for one use. */
+function offered(
+  { session_id: sessionId }: PermissionRequestRecord,
+  { expires_at: expiresAt }: Terms,
+  offer: unknown,
+): { decisionTerms?: DecisionTerms } {
+  if (offer === "timebox") return { decisionTerms: { scope: "timebox", expiresAt } };
+  return offer === "session" ? { decisionTerms: { scope: "session", expiresAt, sessionId } } : {};
 }
 
 function isKind(kind: unknown): kind is ApprovalKind {

@@ -4,6 +4,7 @@
  */
 
 import { timingSafeEqual } from "node:crypto";
+import type { ApproverKey } from "../../harp/core/approver-key.ts";
 import { HarpError } from "../../harp/core/harp-error.ts";
 import { isExpired } from "../../harp/core/times.ts";
 import type { Unit } from "../core/unit.ts";
@@ -13,7 +14,7 @@ import { quorumOf } from "../kinds/persona.ts";
 import type { TaskRecord } from "../kinds/task.ts";
 import { artifactFor } from "./artifact.ts";
 import { audit } from "./audit.ts";
-import { findRegistry, isEligible, termsFor } from "./registry.ts";
+import { type ApprovalTerms, findRegistry, isEligible, termsFor } from "./registry.ts";
 
 export interface Refusal {
   code: string;
@@ -66,30 +67,38 @@ function reasonAgainst(
   }
   if (request.response?.proof === undefined) return null;
   try {
-    return reasonAgainstSignatures(unit, task, request);
+    const { clock, approvals } = unit.deps;
+    return reasonAgainstSignatures(request, {
+      keys: findRegistry(unit)?.keys ?? [],
+      policy: termsFor(task),
+      nowMs: clock.now(),
+      skewMs: approvals.skewMs,
+    });
   } catch (error) {
     if (!(error instanceof HarpError)) throw error;
     return { code: "approval_unverifiable", message: error.message };
   }
 }
 
+interface SignedBy {
+  keys: readonly ApproverKey[];
+  policy: ApprovalTerms | undefined;
+  nowMs: number;
+  skewMs: number;
+}
+
 /** What was signed must still be good: keys are taken back, and time passes. */
-function reasonAgainstSignatures(
-  unit: Unit,
-  task: TaskRecord,
+export function reasonAgainstSignatures(
   request: PermissionRequestRecord,
+  { keys, policy, nowMs, skewMs }: SignedBy,
 ): Refusal | null {
   const what = JSON.stringify(request.action);
-  const { clock, approvals } = unit.deps;
-  const policy = termsFor(task);
-  const keys = findRegistry(unit)?.keys ?? [];
   const standing = new Set<string>();
   for (const exchange of exchangesOf(request).filter(isAllowed)) {
     const { decision, approver_id, expires_at } = exchange;
     const key = keys.find(({ signerKeyId }) => signerKeyId === decision?.signerKeyId);
-    if (decision === null || key === undefined || !isEligible(key, policy, clock.now())) continue;
-    const ends = [decision.expiresAt, expires_at];
-    if (ends.some((end) => isExpired(end, clock.now(), approvals.skewMs))) {
+    if (decision === null || key === undefined || !isEligible(key, policy, nowMs)) continue;
+    if ([decision.expiresAt, expires_at].some((end) => isExpired(end, nowMs, skewMs))) {
       return { code: "approval_expired", message: `The approval of ${what} ended at ${decision.expiresAt}.` };
     }
     const { artifactHash } = artifactFor(request, exchange);
@@ -108,8 +117,8 @@ function reasonAgainstSignatures(
   };
 }
 
-function isAllowed({ state }: Exchange): boolean {
-  return state === "APPROVED";
+function isAllowed({ state, decision }: Exchange): boolean {
+  return state === "APPROVED" || (state === "EXECUTED" && decision?.decision === "allow");
 }
 
 function isSame(one: string, other: string): boolean {

@@ -59,6 +59,8 @@ export interface AgentInfo {
   skills: AgentSkill[];
   tools: AgentTool[];
   card: AgentCardInfo;
+  /** Whether only signatures count in the persona that it has from the start. */
+  signed_approvals: boolean;
 }
 
 export interface AgentDirectory {

@@ -25,7 +25,7 @@ export const ensureTenant: Command<{ tenantId: string }, TenantRecord> = {
     const agents = unit.deps.agents.list().filter((agent) => agent.name !== defaultAgent);
     for (const agent of agents) {
       const id = personaIdOf(agent.name, tenantId);
-      if (unit.find("persona", id) === undefined) emitPersona(unit, id, agent.name, agent.description);
+      if (unit.find("persona", id) === undefined) emitPersona(unit, id, agent);
     }
     return tenant;
   },
@@ -47,7 +47,9 @@ function newTenant(unit: Unit, tenantId: string): TenantRecord {
   unit.emit(tenant, "vendor.bridle.tenant.created", { tenant });
   emitWorkspace(unit, { name: "Default", root: "." }, tenant.default_workspace_id);
   if (unit.deps.defaultPersonas) {
-    emitPersona(unit, tenant.default_persona_id, defaultAgent, "Answers every task with what it was given.");
+    const description = "Answers every task with what it was given.";
+    const agent = { name: defaultAgent, description, signed_approvals: false };
+    emitPersona(unit, tenant.default_persona_id, agent);
   }
   return tenant;
 }
@@ -62,17 +64,22 @@ export function nameIn(tenantId: string, name: string): string {
   return tenantId === defaultTenantId ? name : `${name}.${tenantId}`;
 }
 
-function emitPersona(unit: Unit, id: string, agent: string, description: string): PersonaRecord {
+function emitPersona(
+  unit: Unit,
+  id: string,
+  { name, description, signed_approvals }: { name: string; description: string; signed_approvals: boolean },
+): PersonaRecord {
   const persona: PersonaRecord = {
     ...unit.envelope("persona", "persona"),
     id,
     metadata: {},
-    name: agent,
+    name,
     version: "1",
-    entry_workflow: agent,
+    entry_workflow: name,
     description,
     autonomy_tier: "act_auto",
     receipt_policy: "required",
+    ...(signed_approvals ? { approval_policy: { channel: "harp" } } : {}),
   };
   return unit.emit(persona, "vendor.bridle.persona.created", { persona });
 }

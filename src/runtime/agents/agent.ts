@@ -69,6 +69,8 @@ export interface Agent {
   /** Those with code can be called by `ctx.tool` and by models; others are only described. */
   tools?: readonly (Tool | ToolDefinition | ContextTool<AgentContext>)[];
   card?: AgentCard;
+  /** In the persona that it has from the start only signatures of paired approvers count (`channel: "harp"`). */
+  signedApprovals?: boolean;
   /** What it returns is the task's result: text, or anything that is JSON. Throwing fails the task. */
   run(ctx: AgentContext): Promise<JsonValue | undefined>;
 }
@@ -257,6 +259,8 @@ export interface ApprovalRequest {
   payload?: JsonValue;
   risk?: "low" | "medium" | "high" | "dangerous";
   expiresInMs?: number;
+  /** What an approver may sign for beyond one use, until the request expires. Whoever uses the approval counts the uses. */
+  offer?: "timebox" | "session";
 }
 
 export interface ArtifactInput {

@@ -101,6 +101,7 @@ function describe(agent: Agent): AgentInfo {
     skills: (agent.skills ?? []).map(describeSkill),
     tools: (agent.tools ?? []).map(describeTool),
     card: describeCard(agent.card ?? {}),
+    signed_approvals: agent.signedApprovals === true,
   };
 }
 

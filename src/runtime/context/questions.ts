@@ -150,7 +150,17 @@ export function askPermit(
 
 async function askPermission(
   run: Run,
-  { step, kind, action, payload = null, bound = payload, risk = riskDefault, expiresInMs, announce }: Asked,
+  {
+    step,
+    kind,
+    action,
+    payload = null,
+    bound = payload,
+    risk = riskDefault,
+    expiresInMs,
+    announce,
+    offer,
+  }: Asked,
   beforeGiving?: (permit: Permit) => Promise<void>,
 ): Promise<Permit> {
   const intent = { taskId: run.actsAs, step, kind, action, payload: jsonCopy(payload), risk };
@@ -170,7 +180,7 @@ async function askPermission(
   const inquire = async () => {
     if (begun === null) {
       await run.note((unit, task) => {
-        const permission = permissionFor(unit, task, asked, intent);
+        const permission = permissionFor(unit, task, asked, { ...intent, offer });
         known.id = permission.id;
         return requestPermission(unit, announce?.(unit, task) ?? task, asked, permission);
       });
@@ -208,9 +218,15 @@ function permissionFor(
   unit: Unit,
   task: TaskRecord,
   { step, binding = "", expires_at }: PendingRequest,
-  { action, payload, risk, kind }: Intent,
+  { action, payload, risk, kind, offer }: Intent & { offer: ApprovalRequest["offer"] | undefined },
 ): PermissionRequestRecord {
-  const shown = unit.redactor.value({ action, payload, risk, kind });
+  const shown = unit.redactor.value({
+    action,
+    payload,
+    risk,
+    kind,
+    ...(offer === undefined ? {} : { offer }),
+  });
   return {
     ...unit.envelope("permission_request", "perm"),
     metadata: {},

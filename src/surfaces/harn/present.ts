@@ -3,6 +3,7 @@
  * caller may not see is replaced by a descriptor which shows that it exists.
  */
 
+import type { ReadProof } from "../../kernel/approvals/read-proof.ts";
 import { unsealShown } from "../../kernel/core/content.ts";
 import { eventId } from "../../kernel/core/events.ts";
 import { hiddenHash } from "../../kernel/core/hidden-content.ts";
@@ -351,6 +352,18 @@ export async function presentTruncation(
 export function presentPermissionRequest(request: PermissionRequestRecord): Wire {
   const { step: _, binding: __, exchanges: ___, use: ____, ...shown } = presentRecord(request);
   return { ...shown, approvers: exchangesOf(request).map(presentExchange) };
+}
+
+export function presentProof({ request, artifacts, refusal }: ReadProof): Wire {
+  const { id, task_id, session_id, status, response, use } = request;
+  return {
+    ...{ permission_request_id: id, task_id, session_id, status, artifacts },
+    proof: response?.proof ?? null,
+    reason: response?.reason ?? null,
+    used_at: use?.refusal === null ? use.used_at : null,
+    is_valid: refusal === null,
+    problem: refusal?.message ?? null,
+  };
 }
 
 /** The salt and the signature stay with the enforcer: with them, whoever guesses what is asked could check the guess. */

@@ -19,10 +19,27 @@ export const PairingBegun = Type.Object({
 
 export const Pairing = Type.Object({
   nonce: Type.String(),
-  state: Type.Enum(["initiated", "resolved", "completed", "expired"]),
+  state: Type.Enum(["initiated", "resolved", "completed", "revoked", "expired"]),
   expires_at: Timestamp,
   approver_id: Nullable(Type.String()),
   fingerprint: Nullable(Fingerprint),
+});
+
+/** An approval for those who verify it themselves. */
+export const PermissionProof = Type.Object({
+  permission_request_id: Type.String(),
+  task_id: Type.String(),
+  session_id: Type.String(),
+  status: Type.Enum(["pending", "approved", "denied"]),
+  /** The signed decisions and the keys; null where none were signed. */
+  proof: Nullable(Type.Unknown()),
+  /** What was signed, each as it was shown to the approver: its SHA-256 is in the decision. */
+  artifacts: Type.Array(Type.Unknown()),
+  reason: Nullable(Type.String()),
+  used_at: Nullable(Timestamp),
+  /** Whether the signatures count now: keys are revoked, and time passes. */
+  is_valid: Type.Boolean(),
+  problem: Nullable(Type.String()),
 });
 
 export const ConfirmPairingRequest = Type.Object({

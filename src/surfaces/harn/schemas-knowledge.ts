@@ -111,6 +111,8 @@ export const Agent = Envelope("agent", {
   persona_id: Nullable(Type.String()),
   description: Type.String(),
   input_schema: Nullable(JsonObject),
+  /** Whether only signatures of paired approvers count in the persona that it has from the start. */
+  signed_approvals: Type.Boolean(),
   skills: Type.Array(
     Type.Object({
       id: Type.String(),

@@ -2,6 +2,7 @@
 
 import type { Static } from "typebox";
 import { listPermissionRequests } from "../../../kernel/approvals/permission-requests.ts";
+import { readProof } from "../../../kernel/approvals/read-proof.ts";
 import { respondPermissionRequest } from "../../../kernel/approvals/respond-permission-request.ts";
 import { HarnessError } from "../../../kernel/core/errors.ts";
 import { getRecord, listRecords } from "../../../kernel/core/read.ts";
@@ -17,7 +18,13 @@ import { listTasks, readTask } from "../../../kernel/tasks/read-tasks.ts";
 import { submitTask } from "../../../kernel/tasks/submit-task.ts";
 import { traceIn } from "../../trace-headers.ts";
 import { presentPage } from "../lists.ts";
-import { presentMessage, presentOutcome, presentPermissionRequest, presentTask } from "../present.ts";
+import {
+  presentMessage,
+  presentOutcome,
+  presentPermissionRequest,
+  presentProof,
+  presentTask,
+} from "../present.ts";
 import { jsonObject, jsonValue, messageInput, taskInput } from "../read-input.ts";
 import { type Call, type Route, route } from "../route.ts";
 import {
@@ -37,6 +44,7 @@ import {
   TaskExplanation,
   TaskListQuery,
 } from "../schemas.ts";
+import { PermissionProof } from "../schemas-approvals.ts";
 
 const tag = "Tasks";
 /** Longest a submit may wait for its task, whatever the client prefers. */
@@ -319,6 +327,18 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
         const { id: taskId } = await readTask(call.kernel, call.caller, call.param("task_id"));
         const page = await listRecords(call, call.caller, "permission_request", { taskId, ...call.query });
         return presentPage(page, presentPermissionRequest);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/v1/permission-requests/{request_id}/proof",
+      operationId: "readPermissionProof",
+      scope: "tasks:read",
+      summary: "What an approval rests on: the artifacts exactly as they were signed, and the signatures.",
+      tag: "Permissions",
+      response: PermissionProof,
+      async handle(call) {
+        return presentProof(await readProof(call.kernel, call.caller, call.param("request_id")));
       },
     }),
     route({

@@ -1,0 +1,169 @@
+/** `bridle gate run`: asks, waits, and runs exactly what was approved, once. */
+
+import { spawn } from "node:child_process";
+import { createHash, type Hash, randomUUID } from "node:crypto";
+import { homedir } from "node:os";
+import type { Readable, Writable } from "node:stream";
+import type { GateEnd, GateInput } from "../../agents/gate.ts";
+import { decideGate, type GateVerdict } from "../../gate/decide.ts";
+import type { GateRisk } from "../../gate/policy.ts";
+import { loadPolicy } from "../../gate/policy-files.ts";
+import { bindCommand, type CommandRequest, environmentOf, whatChanged } from "../../gate/request.ts";
+import { Remote, type RemoteSettings } from "../remote.ts";
+import { oneLine } from "../terminal/text.ts";
+import { answerOnceAsked, decide } from "./decision.ts";
+import { Denied, denialOf } from "./denial.ts";
+import { forgetRunning, settleDead, writeRunning } from "./journal.ts";
+import { digestOf } from "./verify.ts";
+
+export interface AskSettings extends RemoteSettings {
+  policy?: string;
+  risk?: GateRisk;
+  wait: number;
+}
+
+export interface RunSettings extends AskSettings {
+  env?: string[];
+  file?: string[];
+  tty?: true;
+}
+
+export async function run(argv: readonly string[], settings: RunSettings): Promise<void> {
+  const stopped = stopSignal();
+  try {
+    process.exitCode = await runApproved(argv, settings, stopped);
+  } catch (error) {
+    const { message, exitCode } = denialOf(error);
+    process.stderr.write(`bridle gate: not run. ${message}\n`);
+    process.exitCode = stopped.aborted ? 130 : exitCode;
+  }
+}
+
+async function runApproved(
+  argv: readonly string[],
+  settings: RunSettings,
+  signal: AbortSignal,
+): Promise<number> {
+  const cwd = process.cwd();
+  const { env = [], file: files = [] } = settings;
+  const request = bindCommand(argv, { cwd, env, files, surroundings: process.env });
+  const { policy } = loadPolicy(cwd, settings.policy);
+  const subject = {
+    tool: "gate",
+    kind: "shell",
+    argv,
+    ...(settings.risk === undefined ? {} : { risk: settings.risk }),
+  };
+  const verdict = decideGate(policy, subject, { cwd: request.cwd, home: homedir() });
+  const remote = new Remote(settings);
+  await settleDead(remote);
+  const action = `run ${commandText(argv)}`;
+  const input = inputFor(action, verdict, request, { runs: true, wait: settings.wait });
+  const { taskId } = await decide({ remote, input, signal, onAsked: sayAsked(action) });
+  return await runOnce(remote, taskId, request, action, settings);
+}
+
+/** The server takes the answer to "it starts" once: whoever has given it runs it, and nobody else ever does. */
+async function runOnce(
+  remote: Remote,
+  taskId: string,
+  request: CommandRequest,
+  action: string,
+  { tty }: RunSettings,
+): Promise<number> {
+  const { tasks } = remote.client;
+  const start = randomUUID();
+  const changed = whatChanged(request);
+  if (changed !== null) {
+    await tasks.answer(taskId, { start, refused: changed });
+    throw new Denied(`${changed}. Ask again: what was approved is not there any more.`);
+  }
+  const env = environmentOf(request, process.env);
+  const entry = { taskId, url: remote.url, action };
+  writeRunning(entry);
+  await tasks.answer(taskId, { start }, { idempotencyKey: start });
+  const end = await execute(request, env, tty === true);
+  writeRunning({ ...entry, end });
+  try {
+    await answerOnceAsked(remote, taskId, "exit_code", end);
+    forgetRunning(taskId);
+  } catch {
+    // It is kept, and the next gate delivers it.
+    process.stderr.write(`bridle gate: the outcome could not be sent yet (task ${taskId}).\n`);
+  }
+  return end.exit_code ?? 128;
+}
+
+async function execute(
+  { argv, cwd, program }: CommandRequest,
+  env: NodeJS.ProcessEnv,
+  isTty: boolean,
+): Promise<GateEnd> {
+  const [argv0 = "", ...args] = argv;
+  const output = isTty ? "inherit" : "pipe";
+  const child = spawn(program.path, args, { cwd, env, argv0, stdio: ["inherit", output, output] });
+  const forward = (signal: NodeJS.Signals) => child.kill(signal);
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, forward);
+  const [stdout, stderr] = [hashing(child.stdout, process.stdout), hashing(child.stderr, process.stderr)];
+  return await new Promise((resolve) => {
+    const ended = (exit_code: number | null, signal: string | null) =>
+      resolve({
+        exit_code,
+        signal,
+        stdout_sha256: stdout?.digest("hex") ?? null,
+        stderr_sha256: stderr?.digest("hex") ?? null,
+        ended_at: new Date().toISOString(),
+      });
+    child.once("error", (error) => {
+      process.stderr.write(`bridle gate: ${oneLine(error.message)}\n`);
+      ended(127, null);
+    });
+    child.once("close", ended);
+  });
+}
+
+function hashing(from: Readable | null, to: Writable): Hash | null {
+  if (from === null) return null;
+  const hash = createHash("sha256");
+  from.on("data", (chunk: Buffer) => hash.update(chunk));
+  from.pipe(to, { end: false });
+  return hash;
+}
+
+export function inputFor(
+  action: string,
+  { action: decision, finding, risk }: GateVerdict,
+  request: object,
+  { runs, wait }: { runs: boolean; wait: number },
+): GateInput {
+  return {
+    action: action.slice(0, 500),
+    decision,
+    rule: finding.rule,
+    why: `${finding.what}: ${finding.why}`.slice(0, 4000),
+    risk,
+    request: { ...request },
+    digest: digestOf(request),
+    runs,
+    wait_seconds: wait,
+  };
+}
+
+/** Only for people: what is signed has the words apart. */
+export function commandText(argv: readonly string[]): string {
+  return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(" ");
+}
+
+export function sayAsked(action: string): (approvers: readonly string[]) => void {
+  return (approvers) => {
+    const names = approvers.join(", ");
+    process.stderr.write(`bridle gate: asked ${oneLine(names)} to approve: ${oneLine(action)}\n`);
+  };
+}
+
+/** Aborted when somebody stops the gate while it waits. */
+export function stopSignal(): AbortSignal {
+  const stopping = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stopping.abort());
+  return stopping.signal;
+}

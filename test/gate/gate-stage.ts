@@ -1,0 +1,58 @@
+/** A server with an approver, and gates in processes of their own with settings of their own. */
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ApprovalStage, type Person } from "../support/approvals.ts";
+import { bridle, type Ended, type RunOptions } from "../support/cli.ts";
+
+export class GateStage implements AsyncDisposable {
+  readonly stage: ApprovalStage;
+  readonly ann: Person;
+  readonly project: string;
+
+  private constructor(stage: ApprovalStage, ann: Person) {
+    this.stage = stage;
+    this.ann = ann;
+    this.project = join(stage.directory, "project");
+    mkdirSync(this.project);
+  }
+
+  static async open(): Promise<GateStage> {
+    const stage = await ApprovalStage.open();
+    return new GateStage(stage, await stage.approver("ann"));
+  }
+
+  get env(): Record<string, string> {
+    const { directory } = this.stage;
+    return {
+      BRIDLE_URL: this.stage.server.url,
+      HOME: directory,
+      XDG_CONFIG_HOME: join(directory, "config"),
+      XDG_STATE_HOME: join(directory, "state"),
+    };
+  }
+
+  gate(args: string[], { env = {}, ...options }: RunOptions = {}): Promise<Ended> {
+    return bridle(["gate", ...args], { cwd: this.project, ...options, env: { ...this.env, ...env } });
+  }
+
+  async policy(source: string): Promise<void> {
+    writeFileSync(join(this.project, "bridle.gate.yaml"), source);
+    await this.gate(["trust"]);
+  }
+
+  /** While the command waits, the approver finds it by a text, and decides. */
+  async decided(
+    command: Promise<Ended>,
+    about: string,
+    verdict: "approve" | "deny",
+    reason?: string,
+  ): Promise<Ended> {
+    await this.ann.decide(about, verdict, reason);
+    return await command;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stage[Symbol.asyncDispose]();
+  }
+}
