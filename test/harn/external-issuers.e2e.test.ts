@@ -240,7 +240,7 @@ describe("The keys of issuers", () => {
     }
     assert.equal(login.asked.dead, 1);
     assert.equal((await use(await token())).status, 200);
-    assert.match(server.output(), /dead\.example\.com.*keys of a token issuer cannot be had/);
+    assert.match(server.output(), /dead\.example\.com.*Cannot fetch the JWKS/);
   });
 
   test("OAU-8 an enormous key set of an issuer is not read to the end", async () => {

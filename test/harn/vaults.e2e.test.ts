@@ -522,7 +522,7 @@ describe("The master key", () => {
         errorOf(await client.post(`/v1/vaults/${vault.id}/rotate`), 503).code,
         "service_unavailable",
       );
-      assert.equal(server.output().match(/secrets cannot be read/g)?.length, 1, "said once");
+      assert.equal(server.output().match(/Secrets cannot be read/g)?.length, 1, "said once");
       assert.ok(!server.output().includes(two));
     }
     {
@@ -533,7 +533,7 @@ describe("The master key", () => {
     }
     await using server = await start({ BRIDLE_MASTER_KEY: two });
     assert.equal(await lengthIn(new Client(server), sessionId, "A"), 5);
-    assert.doesNotMatch(server.output(), /secrets cannot be read/);
+    assert.doesNotMatch(server.output(), /Secrets cannot be read/);
   });
 
   test("VLT-7 a damaged key file is reported once and left alone, and no vault is created", async () => {
@@ -548,7 +548,7 @@ describe("The master key", () => {
     const answer = await client.post("/v1/vaults", { provider: "local", capabilities: all });
     assert.equal(errorOf(answer, 503).code, "service_unavailable");
     assert.equal(readFileSync(file, "utf8"), "not a key\n");
-    assert.equal(server.output().match(/secrets cannot be read/g)?.length, 1);
+    assert.equal(server.output().match(/Secrets cannot be read/g)?.length, 1);
   });
 
   test("VLT-7 an invalid master key in the environment fails in one line that omits its value", async () => {

@@ -41,7 +41,7 @@ describe("bridle approver at a terminal", { concurrency: 3 }, () => {
     await using terminal = bridleInTerminal(args);
     await terminal.answer("Type yes to sign: ", "yes");
     assert.equal(await terminal.ended(), 0, terminal.text());
-    assert.ok(terminal.raw().includes("\x1b[1;31mhigh\x1b[0m"), terminal.text());
+    assert.ok(terminal.raw().includes("\x1b[1m\x1b[31mhigh\x1b[39m\x1b[22m"), terminal.text());
     assert.match(terminal.text(), /Details {4}all of it[\s\S]*Approve exactly this\?/);
     assert.equal((await enforcer.decisionOn(asked)).decision.decision, "allow");
   });

@@ -130,8 +130,8 @@ describe("bridle pair", { concurrency }, () => {
     ] as const) {
       await using server = await serverWith({});
       await using terminal = bridleInTerminal(["pair", "--url", server.url]);
-      await terminal.draws("\x1b[97;40m██");
-      await terminal.draws("Pairing code  \x1b[1mABCD2345\x1b[0m");
+      await terminal.draws("\x1b[97m\x1b[40m██");
+      await terminal.draws("Pairing code  \x1b[1mABCD2345\x1b[22m");
       await terminal.answer("Type yes to confirm: ", answer);
       assert.equal(await terminal.ended(), code, terminal.text());
       assert.deepEqual(confirmations(server), code === 0 ? [{ fingerprint }] : []);

@@ -59,6 +59,7 @@ test("REL-R11 tasks of a rare status are found among many, quickly", async () =>
 const values: Record<string, string> = {
   status: "INPUT_REQUIRED",
   agent: "echo",
+  event: "task.completed",
   since: "2026-01-01T00:00:00Z",
   from: "2026-01-01T00:00:00Z",
   until: "2036-01-01T00:00:00Z",

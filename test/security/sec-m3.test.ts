@@ -29,7 +29,7 @@ test("SEC-M3 the server warns of wrong credentials with the address and without 
     server
       .output()
       .split("\n")
-      .find((text) => text.includes("wrong credentials")) ?? "{}";
+      .find((text) => text.includes(`"event":"auth.failed"`)) ?? "{}";
   const { level, addresses, failures } = JSON.parse(line);
   assert.deepEqual([level, addresses, failures], [40, ["127.0.0.1"], 1]);
   assert.ok(!server.output().includes("guessed"));
