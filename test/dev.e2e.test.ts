@@ -150,7 +150,7 @@ export default defineConfig({ port: 0, data: "state" });
     assert.equal(await answered(open), "late: x");
   });
 
-  test("PRJ-12, RTY-13 a task whose code throws shows in the terminal where, and how to talk to the next", async () => {
+  test("PRJ-12, RTY-13, VIS-3 a task whose code throws shows in the terminal where and why", async () => {
     // Given an agent whose code throws, when its task has failed, then the terminal says where, and how to talk to the
     // next one.
     const code = 'await ctx.step("dial", () => { throw new Error("no such port"); }, { retries: 0 });';
@@ -163,6 +163,11 @@ export default defineConfig({ port: 0, data: "state" });
     assert.match(
       server.output(),
       /The code of step:dial:1 threw an error {2}.*agent=thrower .*\n.*\n.*agents\/thrower\.ts\S*:\d+/,
+    );
+    assert.match(server.output(), /^\d\d:\d\d:\d\d {2}thrower \w{6} {2}step dial: failed, .*no such port$/m);
+    assert.match(
+      server.output(),
+      /^\d\d:\d\d:\d\d {2}thrower \w{6} {2}failed step_failed: no such port after /m,
     );
     assert.match(server.output(), new RegExp(`bridle shell --data ${project.path}/state `));
     await project.remove("agents/thrower.ts");

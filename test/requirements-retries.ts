@@ -3,6 +3,13 @@
 import { type Requirement, section } from "./requirements.ts";
 
 export const retryRequirements: readonly Requirement[] = [
+  ...section("Bridle", "What a task did", {
+    "VIS-1":
+      "task show and task watch have what steps were given and gave, questions beside their answers and actions beside their approvals.",
+    "VIS-2":
+      "task logs --verbose has prompts, answers, inputs, outputs and stacks, cut; --full has all of them; both only what the key may see.",
+    "VIS-3": "bridle dev prints a line for each start, step, retry, question and end of a task.",
+  }),
   ...section("Bridle", "Retrying tasks", {
     "TRY-1":
       "A retry of a failed task is a new task that keeps the recorded results up to the failed step and runs the rest.",

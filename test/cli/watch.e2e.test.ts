@@ -57,7 +57,7 @@ describe("A watch in a terminal", { skip: noTerminal }, () => {
     await terminal.sees("May it do this: deploy");
     await terminal.answer("Approve? [y/n, Enter for later] ", "y");
     await terminal.sees(
-      /COMPLETED[\s\S]*You said: eu-west[\s\S]*✓ measure[\s\S]*✓ approved by[\s\S]*● deployed/,
+      /COMPLETED[\s\S]*asked: Which region\?[\s\S]*You said: eu-west[\s\S]*✓ measure[\s\S]*✓ approved by \S+: deploy[\s\S]*● deployed/,
     );
     assert.equal(await terminal.ended(), 0);
     assertGivenBack(terminal);

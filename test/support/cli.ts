@@ -23,6 +23,8 @@ export interface RunOptions {
   cwd?: string;
   /** What is on its standard input; nothing otherwise. */
   input?: string;
+  /** It was asked for the places where an agent's code failed. */
+  showsStacks?: true;
 }
 
 /** Runs Node.js with a script to its end. */
@@ -65,7 +67,7 @@ export async function bridle(
     needsProcess(args) || input !== undefined
       ? await runNode([main, ...args], { ...options, env: all })
       : await inTurn(() => runHere(args, all, cwd));
-  assertNoStack(ended);
+  if (options.showsStacks !== true) assertNoStack(ended);
   return { ...ended, stderr: withoutProgress(ended.stderr) };
 }
 

@@ -97,14 +97,18 @@ function addList(task: Command): void {
 }
 
 function addLooking(task: Command): void {
-  taskCommand(task, "show", "One task: what it was told, how far it is, what helps.", []).action(
-    async (named: string, settings: Settings) => {
-      const { client, id } = await found(named, settings);
-      const { taskText } = await import("../task/show.ts");
-      const shown = await client.tasks.get(id);
-      show(settings, shown, () => taskText(shown, Date.now()));
-    },
-  );
+  taskCommand(
+    task,
+    "show",
+    "One task: its input, its state, its steps with what they gave, and what helps.",
+    [],
+  ).action(async (named: string, settings: Settings) => {
+    const { remote, client, id } = await found(named, settings);
+    const { storyText, taskText } = await import("../task/show.ts");
+    const shown = await client.tasks.get(id);
+    const story = settings.json === true ? "" : await storyText(remote, id);
+    show(settings, shown, () => `${taskText(shown, Date.now())}${story}`);
+  });
   taskCommand(task, "why", "In one sentence: what the task waits for or why it ended, then what helps.", [
     "bridle task why last",
   ]).action(async (named: string, settings: Settings) => {
@@ -157,10 +161,16 @@ function addFollowing(task: Command): void {
     });
   taskCommand(task, "logs", "What happened in a task, a line for every event; with --json, JSON lines.", [
     "bridle task logs last",
+    "bridle task logs last --verbose",
     "bridle task logs last --follow --json",
   ])
     .option("--follow", "go on until the task has ended")
-    .action(async (named: string, settings: Settings & { follow?: true }) => {
+    .option(
+      "--verbose",
+      "with prompts, answers, inputs and outputs of steps, and where they failed, cut at 400 characters each",
+    )
+    .option("--full", "the same, uncut")
+    .action(async (named: string, settings: Settings & WatchSettings & { follow?: true }) => {
       const { remote, id } = await found(named, settings);
       const { tellLog } = await import("../task/watch.ts");
       await tellLog(remote, id, settings);

@@ -13,10 +13,12 @@ import { type Server, startServer } from "../../server/server.ts";
 import { version } from "../../version.ts";
 import { programName } from "../program-name.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "../settings/server-config.ts";
+import { styleFor } from "../terminal/style.ts";
 import { consoleLine } from "./console-link.ts";
 import { freePort } from "./free-port.ts";
 import { interrupted, reloadOnHangup } from "./listening.ts";
 import { agentsOf, listenToRejections, otherAddressLines, stopWhenAsked, whereToFind } from "./running.ts";
+import { reportTasks } from "./task-lines.ts";
 
 export interface Development {
   place: ProjectPlace;
@@ -36,6 +38,8 @@ export async function dev(given: Serving, { place, modules, command }: Developme
   listenToRejections(server, logger);
   const tell = (line: string) => process.stdout.write(`${line}\n`);
   tell(greeting(server, serving));
+  const style = styleFor({ isTerminal: process.stdout.isTTY === true, env: process.env });
+  const stopReporting = reportTasks(server, style, tell);
   const reloader = await Reloader.start({
     place,
     modules,
@@ -45,7 +49,10 @@ export async function dev(given: Serving, { place, modules, command }: Developme
     complain: (line) => process.stderr.write(`${line}\n`),
   });
   flushCompileCache();
-  await stopWhenAsked(asked, server, settings.graceMs, () => reloader.close());
+  await stopWhenAsked(asked, server, settings.graceMs, () => {
+    stopReporting();
+    return reloader.close();
+  });
 }
 
 /** For somebody who sees it for the first time: one address and what to do with it. Who debugs is told the rest. */

@@ -3,6 +3,7 @@
 import { taskTransitions } from "../../kernel/tasks/lifecycle.ts";
 import { isRecord } from "../../sdk/client/errors.ts";
 import type { BridleEvent, TaskStatus } from "../../sdk/client/index.ts";
+import { cameOf, type Detail, givenTo } from "./details.ts";
 
 /** What a model call used, and what it cost if somebody said what the model costs. */
 export interface ModelUse {
@@ -27,7 +28,14 @@ export type Fact =
   | { kind: "started"; agent: string }
   | { kind: "said"; by: string; text: string }
   | { kind: "status"; to: TaskStatus; reason: string | null }
-  | { kind: "step_begun"; step: string; stepKind: string; name: string; until: string | null }
+  | {
+      kind: "step_begun";
+      step: string;
+      stepKind: string;
+      name: string;
+      until: string | null;
+      details?: Detail[];
+    }
   | {
       kind: "step_ended";
       step: string;
@@ -40,8 +48,16 @@ export type Fact =
       /** It was not carried out, only told what it would have done. */
       isSimulated: boolean;
       use: ModelUse | null;
+      details?: Detail[];
     }
-  | { kind: "retried"; name: string; attempt: number; error: string; retryAt: string | null }
+  | {
+      kind: "retried";
+      name: string;
+      attempt: number;
+      error: string;
+      retryAt: string | null;
+      details?: Detail[];
+    }
   | { kind: "delta"; step: string; attempt: number; index: number; isThought: boolean; text: string }
   | { kind: "progress"; message: string; percent: number | null }
   | { kind: "parked"; reason: string; until: string | null }
@@ -77,22 +93,24 @@ const readers: Readonly<Record<string, (payload: Payload, event: BridleEvent) =>
   "agent.message": ({ message }) => said(message),
   "task.status_changed": ({ to, reason }) =>
     isStatus(to) ? { kind: "status", to, reason: textOrNull(reason) } : null,
-  "span.started": ({ step, kind, name, until, handoff, host_call }) => ({
+  "span.started": ({ step, kind, name, until, handoff, host_call, ...call }) => ({
     kind: "step_begun",
     step: textIn(step),
     stepKind: textIn(kind),
     name: textIn(name),
     until: textOrNull(until ?? recordIn(handoff ?? host_call).expires_at),
+    details: givenTo({ ...call, host_call }),
   }),
   "span.completed": (payload) => stepEnded(payload),
   "span.failed": (payload) => stepEnded(payload),
   "span.updated": (payload) => updated(payload),
-  "vendor.bridle.step.attempt_failed": ({ name, attempt, error, retry_at }) => ({
+  "vendor.bridle.step.attempt_failed": ({ name, attempt, error, retry_at, stack }) => ({
     kind: "retried",
     name: textIn(name),
     attempt: numberIn(attempt) ?? 0,
     error: textIn(recordIn(error).message),
     retryAt: textOrNull(retry_at),
+    details: cameOf({ stack }),
   }),
   "task.input_required": ({ request }) => ({ kind: "question", question: questionIn(request) }),
   "task.auth_required": ({ request }) => ({ kind: "question", question: questionIn(request) }),
@@ -149,7 +167,8 @@ export function partText(part: unknown): string {
   return `[${[type, name, artifact_id ?? uri].filter((word) => typeof word === "string").join(" ")}]`;
 }
 
-function stepEnded({ step, kind, name, result, model_call, simulated, started_at }: Payload): Fact {
+function stepEnded(payload: Payload): Fact {
+  const { step, kind, name, result, model_call, simulated, started_at } = payload;
   const { error } = recordIn(result);
   const begunAt = Date.parse(textOrNull(started_at) ?? "");
   return {
@@ -161,6 +180,7 @@ function stepEnded({ step, kind, name, result, model_call, simulated, started_at
     error: error == null ? null : textIn(recordIn(error).message) || "It failed.",
     isSimulated: simulated != null,
     use: model_call == null ? null : useIn(model_call),
+    details: [...givenTo({ tool_call: payload.tool_call }), ...cameOf(payload)],
   };
 }
 

@@ -3,28 +3,46 @@
 import { durationText, momentText } from "../terminal/duration.ts";
 import type { Style } from "../terminal/style.ts";
 import { escapeControls, oneLine } from "../terminal/text.ts";
+import { detailText } from "./details.ts";
 import type { TimedFact } from "./facts.ts";
 import { stepTime, stepTitle, usageText } from "./view-lines.ts";
 import { isShown, noteOf, stepIn, type ViewState } from "./view-state.ts";
 
 const wordColumns = 9;
 
+/** How much of what steps were given and gave is below their lines: nothing, its beginning, or all of it. */
+export type Verbosity = "brief" | "verbose" | "full";
+
 /** Null for what is no line of its own. The state is the one that has the fact in it already. */
-export function logLine(fact: TimedFact, state: ViewState, style: Style): string | null {
-  const said = wordsOf(fact, state);
+export function logLine(
+  fact: TimedFact,
+  state: ViewState,
+  style: Style,
+  verbosity: Verbosity = "brief",
+): string | null {
+  const details = verbosity === "brief" || !("details" in fact) ? [] : (fact.details ?? []);
+  const said = wordsOf(fact, state) ?? (details.length > 0 ? beginning(fact) : null);
   if (said === null) return null;
   const [word, text, kind] = said;
   const paint = kind === undefined ? (same: string) => same : style[kind];
   const time = `${new Date(fact.at).toISOString().slice(0, 19)}Z`;
   // What was said keeps its lines, which stay behind the time and the word.
   const margin = " ".repeat(time.length + 2 + wordColumns + 1);
-  const lines = escapeControls(text).split("\n");
+  const below = details.map((detail) => detailText(detail, verbosity === "full"));
+  const lines = escapeControls([text, ...below].join("\n")).split("\n");
   return `${style.faint(time)}  ${paint(oneLine(word).padEnd(wordColumns))} ${lines.join(`\n${margin}`)}\n`;
+}
+
+/** Only told where it is told what a step was given. */
+function beginning(fact: TimedFact): Words | null {
+  return fact.kind === "step_begun" && isShown(fact.stepKind)
+    ? ["begins", oneLine(fact.name), "faint"]
+    : null;
 }
 
 type Words = [word: string, text: string, kind?: "good" | "warning" | "danger" | "accent" | "faint"];
 
-function wordsOf(fact: TimedFact, state: ViewState): Words | null {
+export function wordsOf(fact: TimedFact, state: ViewState): Words | null {
   switch (fact.kind) {
     case "submitted":
       return ["submitted", `${state.taskId}${fact.isReplay ? ", a replay" : ""}`];
@@ -50,7 +68,7 @@ function wordsOf(fact: TimedFact, state: ViewState): Words | null {
     case "ended":
       return endWords(fact, state);
     default: {
-      const note = noteOf(fact);
+      const note = noteOf(fact, state);
       if (note === null) return null;
       const word = noteWords[fact.kind] ?? "note";
       return [word, oneLine(note.text), note.isGood === false ? "danger" : "good"];

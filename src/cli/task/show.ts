@@ -1,13 +1,20 @@
 /** One task in words: what it was told, how far it is, what it said, what helps. */
 
-import type { BridleClient, Task } from "../../sdk/client/index.ts";
+import type { BridleClient, BridleEvent, Task } from "../../sdk/client/index.ts";
 import { isFinal } from "../../sdk/client/index.ts";
+import type { Remote } from "../remote.ts";
 import { durationText, momentText } from "../terminal/duration.ts";
+import { styleFor } from "../terminal/style.ts";
 import { facts } from "../terminal/table.ts";
 import { oneLine, quoted } from "../terminal/text.ts";
 import { answerForm } from "./answer.ts";
 import { factIn } from "./facts.ts";
 import { inputText } from "./list.ts";
+import { storyLines } from "./view-lines.ts";
+import { unseen, withFact } from "./view-state.ts";
+
+/** Of lines that go to a file or a pipe. */
+const storyColumns = 160;
 
 export function taskText(task: Task, now: number): string {
   const { id, status, assigned_agent_id, persona_id, session_id, failure, waiting_for, receipt_id } = task;
@@ -48,4 +55,17 @@ export async function saidIn({ tasks }: BridleClient, taskId: string): Promise<s
     if (fact?.kind === "said" && fact.by === "agent") said.push(fact.text);
   }
   return said;
+}
+
+/** The steps of the task and what was said, a line for each; of many the last. */
+export async function storyText(remote: Remote, id: string): Promise<string> {
+  let state = unseen(id);
+  for await (const event of remote.items<BridleEvent>(`/v1/tasks/${encodeURIComponent(id)}/events`)) {
+    const fact = factIn(event);
+    if (fact !== null) state = withFact(state, fact);
+  }
+  const style = styleFor({ isTerminal: process.stdout.isTTY === true, env: process.env });
+  const columns = process.stdout.columns || storyColumns;
+  const lines = storyLines(state, { columns, now: Date.now(), style });
+  return lines.length === 0 ? "" : `\n${lines.join("\n")}\n`;
 }

@@ -76,6 +76,12 @@ function bodyLines(state: ViewState, sight: Sight, room: number): string[] {
   return [...fold, ...newest, ...kept.flat()];
 }
 
+/** All that happened, as on the last look, for those who do not watch. */
+export function storyLines(state: ViewState, sight: Pick<Sight, "columns" | "now" | "style">): string[] {
+  const last = { ...sight, rows: Number.POSITIVE_INFINITY, isConnected: true, isLast: true, hint: null };
+  return bodyLines(state, last, last.rows);
+}
+
 /** What the agent's own code does, and many a step, is recorded when it is over: that something goes on is to be seen before. */
 function workLines({ status, entries, lastAt, parked, pending }: ViewState, sight: Sight): string[][] {
   const isOpen = entries.some((entry) => entry.type === "step" && entry.endedAt === null);

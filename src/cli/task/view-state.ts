@@ -1,6 +1,7 @@
 /** What is to be seen of a task, from what has happened so far. The same facts give the same state. */
 
 import type { TaskStatus } from "../../sdk/client/index.ts";
+import { brief } from "./details.ts";
 import type { Fact, Question, TimedFact } from "./facts.ts";
 
 export interface Step {
@@ -115,7 +116,12 @@ function folded(state: ViewState, fact: TimedFact): ViewState {
     case "started":
       return { ...state, agent: fact.agent };
     case "said":
-      return added(state, { type: "said", by: fact.by, text: fact.text.slice(0, saidCharsMax), at });
+      return added(withQuestion(state, fact), {
+        type: "said",
+        by: fact.by,
+        text: fact.text.slice(0, saidCharsMax),
+        at,
+      });
     case "status":
       // Whatever it waited for, it does not any more; if it asks again, that comes next.
       return { ...state, status: fact.to, pending: null, parked: null };
@@ -140,19 +146,32 @@ function folded(state: ViewState, fact: TimedFact): ViewState {
     case "ended":
       return over(state, fact);
     default: {
-      const note = noteOf(fact);
+      const note = noteOf(fact, state);
       return note === null ? state : added(state, { type: "note", ...note, at });
     }
   }
 }
 
+/** The question that a person answers stands before the answer: once it is answered it is no longer shown as open. */
+function withQuestion(state: ViewState, { by, at }: Extract<TimedFact, { kind: "said" }>): ViewState {
+  const { pending } = state;
+  if (by === "agent" || pending?.kind !== "input") return state;
+  return added(state, { type: "note", isGood: null, text: `asked: ${pending.prompt}`, at });
+}
+
 /** What happened beside steps and messages, in a line. */
-export function noteOf(fact: Fact): { isGood: boolean | null; text: string } | null {
+export function noteOf(
+  fact: Fact,
+  { pending }: Pick<ViewState, "pending">,
+): { isGood: boolean | null; text: string } | null {
   switch (fact.kind) {
     case "decided": {
       const by = fact.by === null ? "" : ` by ${fact.by}`;
-      const why = fact.reason === null ? "" : `: ${fact.reason}`;
-      return { isGood: fact.isApproved, text: `${fact.decision}${by}${why}` };
+      const why = fact.reason ?? "";
+      // What it was about stands beside it: the question itself is no longer shown.
+      const what = pending?.kind === "approval" ? `: ${pending.prompt}` : "";
+      const reason = why === "" ? "" : ` (${why})`;
+      return { isGood: fact.isApproved, text: `${fact.decision}${by}${what}${reason}` };
     }
     case "artifact":
       return { isGood: true, text: `made ${fact.name} (${fact.id})` };
@@ -217,13 +236,13 @@ function ended(state: ViewState, fact: Extract<TimedFact, { kind: "step_ended" }
   return { ...added(state, { type: "step", key, kind, name, ...times, ...outcome }), usage };
 }
 
-function endNote({ error, use, isSimulated }: Extract<Fact, { kind: "step_ended" }>): string {
+function endNote({ error, use, isSimulated, details = [] }: Extract<Fact, { kind: "step_ended" }>): string {
   const parts = [
     ...(error === null ? [] : [error]),
     ...(use === null ? [] : [useWords(use)]),
     ...(isSimulated ? ["only simulated"] : []),
   ];
-  return parts.join(", ");
+  return [parts.join(", "), brief(details)].filter((text) => text !== "").join("  ");
 }
 
 function useWords({ model, inputTokens, outputTokens, usd, attempts }: NonNullable<UseFact>): string {

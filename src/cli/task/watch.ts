@@ -14,6 +14,9 @@ export interface WatchSettings {
   json?: true;
   /** False: nobody is asked, although there is a terminal. */
   ask?: boolean;
+  /** What steps were given and gave, below their lines. */
+  verbose?: true;
+  full?: true;
 }
 
 /** Ends with the task, or with Ctrl-C. The exit code says which, and how the task ended. */
@@ -74,15 +77,20 @@ export async function tellLog(
 export async function tellEvents(
   events: AsyncIterable<BridleEvent>,
   taskId: string,
-  { json }: WatchSettings,
+  { json, verbose, full }: WatchSettings,
 ): Promise<ViewState> {
+  const verbosity = full === true ? "full" : verbose === true ? "verbose" : "brief";
   const style = styleFor({ isTerminal: process.stdout.isTTY === true, env: process.env });
   let state = unseen(taskId);
   for await (const event of events) {
     const fact = factIn(event);
     if (fact !== null) state = withFact(state, fact);
     const line =
-      json === true ? `${escapedJson(event)}\n` : fact === null ? null : logLine(fact, state, style);
+      json === true
+        ? `${escapedJson(event)}\n`
+        : fact === null
+          ? null
+          : logLine(fact, state, style, verbosity);
     if (line !== null) process.stdout.write(line);
   }
   return state;
