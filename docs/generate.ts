@@ -283,7 +283,8 @@ function receiptForm(): string {
 
 import type { Form } from "./form.ts";
 
-export const receiptForm: Form = ${JSON.stringify(ReceiptSchema, null, 2)};
+// biome-ignore format: nobody reads it
+export const receiptForm: Form = ${JSON.stringify(ReceiptSchema)};
 `;
 }
 
