@@ -187,7 +187,6 @@ const secretMeanings: Record<(typeof secretVariables)[number], string> = {
   BRIDLE_MASTER_KEY: "what [vaults](../guides/vaults.md) are locked with: 32 bytes, as hex or base64",
   BRIDLE_MASTER_KEY_PREVIOUS: "the one before it, until `bridle vault rotate`",
   BRIDLE_GATEWAY_KEY: "the key for the gateway that `--gateway` names",
-  BRIDLE_DATABASE_URL: "the [PostgreSQL database](../operations/postgresql.md) that keeps the log",
   BRIDLE_APPROVER_PASSPHRASE: "what the keys of `bridle approver` are locked with",
 };
 
@@ -283,8 +282,7 @@ function receiptForm(): string {
 
 import type { Form } from "./form.ts";
 
-// biome-ignore format: nobody reads it
-export const receiptForm: Form = ${JSON.stringify(ReceiptSchema)};
+export const receiptForm: Form = ${JSON.stringify(ReceiptSchema, null, 2)};
 `;
 }
 

@@ -15,6 +15,13 @@ export const gateRequirements: readonly Requirement[] = section("Bridle", "The g
   "GAT-6":
     "A gate that is killed between approval and the end never runs anything twice, and the next one says what is known.",
   "GAT-7": "`bridle gate ask` answers a script by its exit code, and with the proof.",
+  "GAT-8":
+    "A standing permission is signed by an approver, covers exact words or a path for one user and machine, a bounded time and number of uses, and ends at once when it is revoked.",
+  "GAT-9":
+    "Each hook follows its tool's documented contract, and says no to everything that it cannot read, decide or verify.",
+  "GAT-10":
+    "A hook is written into a tool's configuration and taken out again; everything else in there stays.",
+  "GAT-11": "The guard of a shell lets no line run that the policy has a rule about, until it is decided.",
   "GAT-12":
     "Everything decided is in the log with a receipt; a proof of it has what was shown, signed and run, and verifies without a server.",
 });

@@ -17,6 +17,9 @@ const withoutJson: Record<string, string> = {
   tour: "for a person at a terminal",
   "receipt request": "a receipt; it is JSON already",
   "gate run": "the output of what it runs",
+  "gate hook": "answers in the form of the tool that asks",
+  "gate shell-init": "a script for a shell",
+  "gate guard": "its answer is the exit code",
 };
 
 function everyCommand(command: Command, path = ""): { path: string; command: Command }[] {

@@ -92,7 +92,7 @@ export class OutboundRedirected extends OutboundFailed {
   }
 }
 
-const defaultLimits: OutboundLimits = {
+export const defaultLimits: OutboundLimits = {
   connectMs: 10_000,
   headersMs: 30_000,
   totalMs: null,

@@ -1,5 +1,6 @@
 /** A server with an approver, and gates in processes of their own with settings of their own. */
 
+import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ApprovalStage, type Person } from "../support/approvals.ts";
@@ -50,6 +51,18 @@ export class GateStage implements AsyncDisposable {
   ): Promise<Ended> {
     await this.ann.decide(about, verdict, reason);
     return await command;
+  }
+
+  /** Signs for all that is offered, where more than one use is. */
+  async approveOffered(about: string): Promise<void> {
+    await this.ann.asked(about);
+    const { approver } = this.ann;
+    for await (const request of approver.inbox()) {
+      if (!request.isOpened || !JSON.stringify(request.artifact.payload).includes(about)) continue;
+      assert.notEqual(request.terms, null);
+      await approver.approve(request, { useOfferedTerms: true });
+      return;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -22,7 +22,6 @@ import type { ServerConfig } from "../../src/server/config.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { startServer as startInProcess } from "../../src/server/server.ts";
 import { rememberServer } from "../runner/server-logs.ts";
-import { databaseEnvironment } from "./database.ts";
 
 /** The `bridle` command, bundled as it is published. */
 export const main = join(await freshBundle(), "main.js");
@@ -106,7 +105,7 @@ export async function startServer(options: InProcessOptions = {}): Promise<TestS
   const modules = new ProjectModules();
   const serving = await servingOf(
     ["--port", "0", "--data", directory, ...flags],
-    { ...environment, ...(await databaseEnvironment(directory)), ...env },
+    { ...environment, ...env },
     modules,
   );
   const logger = createLogger(serving.settings.logLevel, knownSecrets(serving), {
@@ -176,7 +175,7 @@ export async function startProcess(options: ProcessOptions = {}): Promise<TestPr
   const args =
     options.script === undefined ? [main, options.command ?? "serve", ...flags] : [options.script, ...flags];
   const child = spawn(process.execPath, args, {
-    env: { ...environment, ...(await databaseEnvironment(data)), ...options.env },
+    env: { ...environment, ...options.env },
     cwd: options.cwd,
     stdio: ["ignore", "pipe", "pipe"],
   });

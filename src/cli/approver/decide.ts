@@ -84,6 +84,6 @@ export async function askUntil(expiresAt: string, question: string): Promise<str
   }
 }
 
-function warnAboutReason(): void {
+export function warnAboutReason(): void {
   process.stderr.write("Note: the gateway can read the reason, and it is not signed.\n");
 }

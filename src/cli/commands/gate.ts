@@ -1,11 +1,15 @@
 /** `bridle gate`: a person's signature between a tool and what it is about to do. The work is loaded when it is asked for. */
 
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { Argument, type Command, InvalidArgumentError, Option } from "commander";
+import { adapterNames } from "../../gate/hooks/adapters.ts";
 import { gateRisks } from "../../gate/policy.ts";
 import type { AskCommandSettings } from "../gate/ask.ts";
 import type { CheckSettings } from "../gate/check.ts";
+import type { InstallSettings } from "../gate/install.ts";
 import type { LogSettings } from "../gate/log.ts";
-import type { RunSettings } from "../gate/run.ts";
+import type { AskSettings, RunSettings } from "../gate/run.ts";
+import type { PermitSettings } from "../gate/standing.ts";
+import { programName } from "../program-name.ts";
 import { type RemoteSettings, withRemoteOptions } from "../remote.ts";
 import { wholeNumber } from "../settings/option-parsers.ts";
 import { type JsonSettings, withJson } from "../terminal/output.ts";
@@ -16,6 +20,8 @@ export function addGateCommands(program: Command): void {
     .description("Have a person sign what tools and scripts are about to do, before they do it.");
   addAskingCommands(gate);
   addRecordCommands(gate);
+  addStandingCommands(gate);
+  addHookCommands(gate);
   addPolicyCommands(gate);
 }
 
@@ -65,6 +71,67 @@ function addRecordCommands(gate: Command): void {
     .description("Verify such a proof, without a server. Exit code 1 when it is not valid.")
     .action(async (file: string, settings: JsonSettings) => {
       await (await import("../gate/proof.ts")).verifyFile(file, settings);
+    });
+}
+
+function addStandingCommands(gate: Command): void {
+  withJson(withRemoteOptions(gate.command("permit [command...]")))
+    .description(
+      "Ask an approver to sign that commands with these first words, or edits below a path, need no asking for a while.",
+    )
+    .option("--path <pattern>", "files that may be edited, instead of a command; ** is everything below")
+    .addOption(
+      new Option("--for <duration>", "until when, at most 8h").default(3600, "1h").argParser(waitSeconds),
+    )
+    .addOption(new Option("--uses <n>", "how often").default(10).argParser(wholeNumber(1, 1000)))
+    .option("--session <id>", "only in this session of the server (HARP scope session)")
+    .addOption(new Option("--risk <risk>", "what the approver is told").choices(gateRisks))
+    .action(async (argv: string[], settings: PermitSettings) => {
+      await (await import("../gate/standing.ts")).permit(argv, settings);
+    });
+  withJson(withRemoteOptions(gate.command("permits")))
+    .description("The standing permissions that hold.")
+    .action(async (settings: RemoteSettings & JsonSettings) => {
+      await (await import("../gate/standing.ts")).permits(settings);
+    });
+  withJson(withRemoteOptions(gate.command("revoke <task-id>")))
+    .description("Revoke a standing permission, at once.")
+    .action(async (taskId: string, settings: RemoteSettings & JsonSettings) => {
+      await (await import("../gate/standing.ts")).revoke(taskId, settings);
+    });
+}
+
+function addHookCommands(gate: Command): void {
+  const name = () => new Argument("<name>", "the coding tool").choices(adapterNames);
+  withAsking(gate.command("hook").addArgument(name()))
+    .description("Decide for a coding tool, as its hook: reads its input, answers in its form.")
+    .action(async (tool: string, settings: AskSettings) => {
+      await (await import("../gate/hook.ts")).hook(tool, settings);
+    });
+  withJson(gate.command("install").addArgument(name()))
+    .description("Write the hook into a coding tool's configuration, and trust the project's policy.")
+    .option("--user", "for all your projects instead of this one")
+    .action(async (tool: string, settings: InstallSettings) => {
+      (await import("../gate/install.ts")).install(tool, settings);
+    });
+  withJson(gate.command("uninstall").addArgument(name()))
+    .description("Take the hook out again.")
+    .option("--user", "from your own configuration")
+    .action(async (tool: string, settings: InstallSettings) => {
+      (await import("../gate/install.ts")).uninstall(tool, settings);
+    });
+  gate
+    .command("shell-init")
+    .addArgument(new Argument("<shell>").choices(["bash", "zsh"]))
+    .description('A guard for your own shell: eval "$(bridle gate shell-init zsh)" in its start file.')
+    .action(async (shell: "bash" | "zsh") => {
+      process.stdout.write((await import("../gate/shell.ts")).shellInit(shell, programName));
+    });
+  withAsking(gate.command("guard"))
+    .description("Decide about a line of a shell; what shell-init calls. Exit code 0 lets it run.")
+    .requiredOption("--line <text>", "the line")
+    .action(async ({ line, ...settings }: AskSettings & { line: string }) => {
+      await (await import("../gate/shell.ts")).guard(line, settings);
     });
 }
 
@@ -119,7 +186,7 @@ function addPolicyCommands(gate: Command): void {
     });
 }
 
-function withPolicy(command: Command): Command {
+export function withPolicy(command: Command): Command {
   return command.option(
     "--policy <file>",
     "the policy. Default: the nearest bridle.gate.yaml and gate.yaml in bridle's configuration directory",

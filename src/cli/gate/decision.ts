@@ -54,7 +54,9 @@ async function follow(asking: Asking, taskId: string): Promise<Approved> {
   if (first.status === "AUTH_REQUIRED") await requireAsked(asking, first);
   const task = first.status === "AUTH_REQUIRED" ? await untilDecided(asking, first) : first;
   await requireApproved(remote, task);
-  if (input.decision !== "ask") return { taskId, proof: null };
+  // The server records it; what the policy here denies nobody there allows.
+  if (input.decision === "deny") throw deniedByPolicy();
+  if (input.decision === "allow") return { taskId, proof: null };
   if (requestId === null)
     throw new Denied("The server approved it without asking anybody, so it is not done.");
   const proof = await proofOf(remote, requestId);
@@ -115,10 +117,14 @@ async function requireApproved(remote: Remote, task: Task): Promise<void> {
       gateExit.expired,
     );
   }
-  if (output.by === "policy") throw new Denied("The policy denies it. `bridle gate check` says which rule.");
+  if (output.by === "policy") throw deniedByPolicy();
   const why =
     typeof output.reason === "string" ? output.reason : (task.failure?.message ?? "It was not approved.");
   throw new Denied(oneLine(why));
+}
+
+function deniedByPolicy(): Denied {
+  return new Denied("The policy denies it. `bridle gate check` says which rule.");
 }
 
 const askedPauseMs = 20;

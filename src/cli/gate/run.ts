@@ -150,7 +150,7 @@ export function inputFor(
 }
 
 /** Only for people: what is signed has the words apart. */
-function commandText(argv: readonly string[]): string {
+export function commandText(argv: readonly string[]): string {
   return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(" ");
 }
 

@@ -74,7 +74,7 @@ export async function tellLog(
 }
 
 /** Writes events as they come; gives what they came to. */
-async function tellEvents(
+export async function tellEvents(
   events: AsyncIterable<BridleEvent>,
   taskId: string,
   { json, verbose, full }: WatchSettings,

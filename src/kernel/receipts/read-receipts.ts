@@ -26,7 +26,11 @@ export interface ReceiptDeps extends ReadDeps {
   receipts: ReceiptProgress;
 }
 
-async function getReceiptRecord(deps: ReceiptDeps, caller: Caller, id: string): Promise<ReceiptRecord> {
+export async function getReceiptRecord(
+  deps: ReceiptDeps,
+  caller: Caller,
+  id: string,
+): Promise<ReceiptRecord> {
   requireScope(caller, readScope.receipt);
   await deps.receipts.caughtUp();
   return await getRecord(deps, caller, "receipt", id);

@@ -206,7 +206,6 @@ function historyStore(
     scrub: async () => {},
     head: async () => stored.length,
     writeFault: () => null,
-    readFault: () => null,
     shortage: () => null,
     follow: () => () => {},
     close: async () => {},

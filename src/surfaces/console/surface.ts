@@ -91,8 +91,7 @@ async function signIn(options: ConsoleOptions, request: FastifyRequest, reply: F
       "This key is wrong, expired or revoked, or may not be used from here.",
     );
   }
-  const { tenantId, actor, keyId = null } = caller;
-  const { cookie, page } = sessions.begin(credential, JSON.stringify([tenantId, actor, keyId]));
+  const { cookie, page } = sessions.begin(credential);
   await noteSignIn(kernel, caller, isLink ? "link" : "key");
   reply.header("Set-Cookie", sessionCookie(request, cookie, { seconds: sessionMs / 1000, isHttps }));
   return { ...present(caller, options), session: page };

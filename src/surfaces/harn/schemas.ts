@@ -3,7 +3,7 @@
  * Objects may carry fields that are not listed; they are ignored.
  */
 
-import { type TProperties, type TSchema, Type } from "typebox";
+import { type Static, type TProperties, type TSchema, Type } from "typebox";
 import { errorTypes } from "../../kernel/core/errors.ts";
 import { replayModes } from "../../kernel/kinds/replay.ts";
 import { overrideKinds } from "../../kernel/replay/plan.ts";
@@ -55,7 +55,7 @@ export const MessageInput = Type.Object({
 });
 
 /** What a caller who may not see a part gets in its place. */
-const RedactedPart = Type.Object({
+export const RedactedPart = Type.Object({
   redacted: Type.Literal(true),
   type: Type.String(),
   visibility: Visibility,
@@ -603,3 +603,6 @@ export const EventFilterQuery = Type.Object({
   session_id: Filter,
   task_id: Filter,
 });
+
+export type WireTask = Static<typeof Task>;
+export type WireSession = Static<typeof Session>;

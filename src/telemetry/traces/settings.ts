@@ -17,7 +17,7 @@ export interface TraceSettings {
   withContent: boolean;
 }
 
-const samplerNames = [
+export const samplerNames = [
   "always_on",
   "always_off",
   "traceidratio",

@@ -9,7 +9,7 @@ import type { HarpCall } from "../call.ts";
 import type { HarpRoute } from "../route.ts";
 import { WsConnection } from "../ws-connection.ts";
 
-const webSocketPath = "/v1/ws";
+export const webSocketPath = "/v1/ws";
 
 export const webSocketRoutes: HarpRoute[] = [
   {

@@ -1,0 +1,71 @@
+/**
+ * `bridle gate shell-init` and `guard`: before an interactive shell runs a line for which the policy has a rule, the gate
+ * decides. Lines that no rule is about are none of its business: a person typed them.
+ */
+
+import { homedir } from "node:os";
+import { decideGate } from "../../gate/decide.ts";
+import { loadPolicy } from "../../gate/policy-files.ts";
+import { toolRequest } from "../../gate/request.ts";
+import { Remote } from "../remote.ts";
+import { oneLine } from "../terminal/text.ts";
+import { decide } from "./decision.ts";
+import { denialOf, gateExit } from "./denial.ts";
+import { type AskSettings, inputFor, sayAsked, stopSignal } from "./run.ts";
+import { useStanding } from "./standing.ts";
+
+export async function guard(line: string, settings: AskSettings): Promise<void> {
+  const signal = stopSignal();
+  try {
+    const cwd = process.cwd();
+    const { policy } = loadPolicy(cwd, settings.policy);
+    const subject = { tool: "shell", kind: "shell", line };
+    const verdict = decideGate(policy, subject, { cwd, home: homedir() });
+    // Lines that cannot be read matter only where there is a rule that they could be about.
+    const hasRules = policy.rules.some(
+      ({ action, isKnownOnly }) => action !== "allow" && isKnownOnly !== true,
+    );
+    const isAbout = verdict.findings.some(
+      ({ rule, what }) => rule !== null || (hasRules && what === "the line"),
+    );
+    if (!isAbout) return;
+    const remote = new Remote(settings);
+    const action = oneLine(`shell: ${line}`).slice(0, 300);
+    const request = toolRequest({ tool: "shell", from: "shell", details: { line }, cwd });
+    const standing = verdict.action === "ask" ? await useStanding(remote, subject, cwd, null) : null;
+    const input = inputFor(action, verdict, request, { runs: false, wait: settings.wait });
+    const final =
+      standing === null ? input : { ...input, decision: "allow" as const, standing_task: standing };
+    await decide({ remote, input: final, signal, onAsked: sayAsked(action) });
+  } catch (error) {
+    const { message, exitCode } = denialOf(error);
+    process.stderr.write(`bridle gate: not run. ${message}\n`);
+    process.exitCode = signal.aborted ? gateExit.denied : exitCode;
+  }
+}
+
+/** What `eval "$(bridle gate shell-init bash)"` runs. Without a verdict the line is not run. */
+export function shellInit(shell: "bash" | "zsh", program: string): string {
+  const guardCommand = `command ${program} gate guard --line`;
+  if (shell === "zsh") {
+    return `# bridle gate: asks before a line runs that the policy is about.
+bridle-gate-accept-line() {
+  if [[ -n "\${BUFFER//[[:space:]]/}" ]] && ! ${guardCommand} "$BUFFER" </dev/tty; then
+    zle reset-prompt
+    return 1
+  fi
+  zle .accept-line
+}
+zle -N accept-line bridle-gate-accept-line
+`;
+  }
+  return `# bridle gate: asks before a command runs that the policy is about.
+shopt -s extdebug
+set +o functrace
+__bridle_gate() {
+  [[ -n "$COMP_LINE" || "$BASH_COMMAND" == "$PROMPT_COMMAND" || "$BASH_COMMAND" == __bridle_gate* ]] && return 0
+  ${guardCommand} "$BASH_COMMAND"
+}
+trap '__bridle_gate' DEBUG
+`;
+}
