@@ -16,7 +16,7 @@ import { startProcess, type TestProcess, temporaryDirectory } from "../support/s
 const script = new URL("../support/cards-server.ts", import.meta.url).pathname;
 const version1 = { "a2a-version": "1.0" };
 const agentNames = [
-  ...["echo", "assistant", "rehearsal", "tour", "skilled", "silent", "plain", "unset"],
+  ...["echo", "assistant", "gate", "rehearsal", "tour", "skilled", "silent", "plain", "unset"],
   ...["patient", "open", "narrow", "elsewhere"],
 ];
 

@@ -114,9 +114,9 @@ export function presentSkill(skill: SkillRecord | LoadedSkill, startedAt: string
     const { deleted_at: _, ...shown } = presentRecord(skill);
     return shown;
   }
-  const { agent, ...described } = skill;
+  const { agent, id, name, description, input_schema, output_schema } = skill;
   return {
-    ...described,
+    ...{ id, name, description, input_schema, output_schema },
     ...cameWithServer("skill", startedAt),
     source: agent.name,
     version: agent.version,
