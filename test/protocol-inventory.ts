@@ -137,6 +137,69 @@ export const conformanceNotes: readonly NotKept[] = [
   },
   {
     protocol: "harn",
+    statement: "session states IDLE and FAILED",
+    because:
+      "a session that nobody uses costs nothing and works as before; what its content cannot support any more is said by the task",
+    instead: "ACTIVE; `policy_violation` where content was erased or has left the log",
+  },
+  {
+    protocol: "harn",
+    statement: "a paused session holds new tasks",
+    because: "a client that is refused can decide; one whose task waits for somebody else's PATCH cannot",
+    instead: "409 `conflict`, naming the state; tasks that run go on",
+  },
+  {
+    protocol: "harn",
+    statement: "Persona `context_packs`, `evals` and `rollout_policy`",
+    because: "there are no packs, suites and shares of versions to name",
+    instead: "422 `policy_violation`, naming the member",
+  },
+  {
+    protocol: "harn",
+    statement:
+      "Workspace `host`, `repository`, `connectors`, `network_policy`, `sandbox_backend`, `image`, `packages`",
+    because: "they are the server's, and not a workspace's own",
+    instead: "422 `policy_violation`, naming the member and what to use",
+  },
+  {
+    protocol: "harn",
+    statement: "card members `persona_ids` and `quotas`",
+    because: "the card is public, and says nothing of tenants",
+    instead: "`/v1/personas`, `/v1/quotas`",
+  },
+  {
+    protocol: "harn",
+    statement: "connector providers beside `webhook`, vault providers beside `local`, connector `polling`",
+    because: "they are not built",
+    instead: "400 or 422, naming what there is",
+  },
+  {
+    protocol: "harn",
+    statement: "Receipt has `id`, `object`, `created_at`, `updated_at`",
+    because: "a receipt is the signed document itself, and its schema is normative",
+    instead: "`receipt_id`, `subject`, `issued_at`",
+  },
+  {
+    protocol: "harn",
+    statement: "`user.tool_confirmation` with `modified`",
+    because: "an approval is of the bytes that were shown",
+    instead: "400; deny it with a reason, and the agent asks again",
+  },
+  {
+    protocol: "harn",
+    statement: "Memory `redaction_policy`, `confidence` and `embedding_ref` act",
+    because:
+      "they are the caller's notes: everything is redacted by the server's rules, and search is by words",
+    instead: "the values as they were given",
+  },
+  {
+    protocol: "harn",
+    statement: "the determinism fixture, byte for byte",
+    because: "its module is in a language that is not Bridle's to run",
+    instead: "equal replays on any two Bridle servers have byte-identical receipts",
+  },
+  {
+    protocol: "harn",
     statement: "423 `resource_locked`",
     because: "writers wait for each other, within bounds, and what cannot be done is said by its reason",
     instead: "`conflict` or `invalid_state_transition`",

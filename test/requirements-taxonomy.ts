@@ -13,6 +13,16 @@ export const taxonomyRequirements: readonly Requirement[] = [
       "Events of a task have trace_id, span_id and parent_span_id; those about one step have one span_id, and the trace is the caller's.",
     "TAX-6": "Event lists and streams are narrowed by kind with `event`; an unknown kind is refused.",
     "TAX-7": "Every block of an event stream has id, event and data, errors too.",
+    "TAX-9":
+      "Every optional member of every request body is refused with a clear error when its value is of the wrong kind.",
+    "TAX-10": "Every optional member that a resource is created with is found in the resource.",
+    "TAX-11": "What a server of this kind may lack is refused by name, and never dropped.",
+    "TAX-12":
+      "A paused session takes no work until it is resumed; one with expires_at is closed then; both are shown.",
+    "TAX-13":
+      "What a workspace cannot do no task does there, and a skill that needs approval gets it, whatever the persona says.",
+    "TAX-14":
+      "The server's card has the signed A2A card of its default agent, all that is served, and how long what ended is kept.",
     "TAX-8": "Every error code of the protocol is produced, or the conformance page says why it is not.",
   }),
 ];

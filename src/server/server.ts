@@ -30,8 +30,8 @@ import { AgentRegistry } from "../runtime/agents/registry.ts";
 import { startEnforcer } from "../runtime/approvals/enforcer.ts";
 import { followHandoffs } from "../runtime/handoff/handoff-worker.ts";
 import { startRuntime } from "../runtime/runtime.ts";
+import { startExpirySweeper } from "../runtime/scheduler/expiry-sweeper.ts";
 import { startHousekeeping } from "../runtime/scheduler/housekeeping.ts";
-import { startMemorySweeper } from "../runtime/scheduler/memory-sweeper.ts";
 import { startScheduleClock } from "../runtime/scheduler/schedule-clock.ts";
 import { startWebhooks } from "../runtime/webhooks/webhooks.ts";
 import { failPoint } from "../store/sqlite/fail-point.ts";
@@ -54,7 +54,7 @@ import { oauth } from "../surfaces/oauth/surface.ts";
 import { Engine } from "../surfaces/openharness/engine.ts";
 import { failOpenHarness, isOpenHarnessAddress, openHarness } from "../surfaces/openharness/surface.ts";
 import { grpcAddressOf } from "../surfaces/opvs/cards/interfaces.ts";
-import { cards } from "../surfaces/opvs/cards/routes.ts";
+import { cards, frontDoorCard } from "../surfaces/opvs/cards/routes.ts";
 import type { Grpc, GrpcOptions } from "../surfaces/opvs/grpc/server.ts";
 import { notificationShapes, notifications } from "../surfaces/opvs/notifications.ts";
 import { Opvs } from "../surfaces/opvs/opvs.ts";
@@ -315,6 +315,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     harn({
       ...{ kernel, facts, report, sockets, helloMs, heartbeatMs, artifactBytesMax },
       stopped: stopped.signal,
+      a2aCard: () => frontDoorCard({ kernel, facts }),
       metrics: metricsPage === null ? null : { ...metricsPage, isOpen: config.metrics === "open" },
     }),
   );
@@ -352,7 +353,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     concurrency: config.concurrency,
     keepsStartedCode: config.agentsMayChange,
   });
-  built.defer(startMemorySweeper({ kernel, logger }));
+  built.defer(startExpirySweeper({ kernel, logger }));
   let graceMs = 0;
   const drained = { interrupted: 0 };
   built.defer(async () => {

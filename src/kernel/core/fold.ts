@@ -251,7 +251,7 @@ export function indexOf(record: AnyRecord): DocumentIndex {
         tenantId,
         workspaceId: record.workspace_id,
         status: record.state,
-        wakeAt: erasureDue(record.erasure),
+        wakeAt: erasureDue(record.erasure) ?? expiryDue(record),
       };
     case "message":
       // What a replay says was said before, or never was: it is no part of the conversation.
@@ -347,6 +347,11 @@ export function isDeleted(record: AnyRecord): boolean {
 /** What was asked for and is not done waits for somebody to do it. */
 function erasureDue(erasure: Erasure | undefined): number | null {
   return erasure?.erased_at === null ? Date.parse(erasure.requested_at) : null;
+}
+
+/** Who takes no more work need not be told to stop. */
+function expiryDue({ state, expires_at }: SessionRecord): number | null {
+  return expires_at === null || state === "CLOSED" ? null : Date.parse(expires_at);
 }
 
 /** Of which workspace a record is, for those that belong to one. */

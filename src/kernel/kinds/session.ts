@@ -71,11 +71,15 @@ export interface Erasure {
 }
 
 export interface SessionChanges {
+  state?: "ACTIVE" | "PAUSED";
+  expires_at?: string | null;
   summary?: string | null;
   metadata?: JsonObject;
 }
 
 const changeable: MembersOf<SessionChanges> = {
+  state: true,
+  expires_at: true,
   summary: true,
   metadata: true,
 };

@@ -75,8 +75,8 @@ export const takeShellTurn: Command<TakeShellTurn, TakenTurn> = {
 
 function begin(unit: Unit, request: TakeShellTurn): TakenTurn {
   const { sop, intent, attachments, identity, hint, environment, newTaskId, trace } = request;
-  if (intent === null) {
-    throw new HarnessError("invalid_request", "A run begins with a user_intent.", {
+  if (intent === null && attachments.length === 0) {
+    throw new HarnessError("invalid_request", "A run begins with a user_intent or attachments.", {
       param: "request.context.user_intent",
     });
   }

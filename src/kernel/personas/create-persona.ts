@@ -9,6 +9,7 @@ import type { Unit } from "../core/unit.ts";
 import type { PersonaFields, PersonaRecord } from "../kinds/persona.ts";
 import { requireQuotaFor } from "../quotas/applicable.ts";
 import { nameSchedules, syncSchedules } from "../schedules/schedules.ts";
+import { assertEnforced } from "./assert-enforced.ts";
 
 export type CreatePersona = PersonaFields & { metadata?: JsonObject | undefined };
 
@@ -51,6 +52,7 @@ export function requireReferences(unit: Unit, fields: Partial<PersonaFields>): v
       { param: "approval_policy.quorum" },
     );
   }
+  assertEnforced(unit, fields);
   if (fields.quota_id != null) requireQuotaFor(unit, fields.quota_id, "persona");
   const { schedules = [] } = fields;
   unit.prefetch(

@@ -20,6 +20,8 @@ export interface CreateSession {
   memoryIds?: string[] | undefined;
   skillIds?: string[] | undefined;
   vaultIds?: string[] | undefined;
+  /** When it is closed by itself. */
+  expiresAt?: string | null | undefined;
   metadata?: JsonObject | undefined;
 }
 
@@ -47,7 +49,7 @@ export const createSession: Command<CreateSession, SessionRecord> = {
       parent_session_id: null,
       branch_id: workspace.default_branch_id,
       summary: null,
-      expires_at: null,
+      expires_at: expiryOf(unit, request.expiresAt),
       memory_ids: memoryIds,
       skill_ids: skillIds,
       ranges: [{ session_id: envelope.id, after: 0, through: null }],
@@ -62,6 +64,16 @@ export const createSession: Command<CreateSession, SessionRecord> = {
     return created;
   },
 };
+
+/** In the future, and in the one form that times have. */
+export function expiryOf(unit: Unit, given: string | null | undefined): string | null {
+  if (given == null) return null;
+  const at = Date.parse(given);
+  if (at > unit.deps.clock.now()) return new Date(at).toISOString();
+  throw new HarnessError("invalid_request", "expires_at must be a time in the future.", {
+    param: "expires_at",
+  });
+}
 
 function requireMemory(unit: Unit, workspaceId: string, id: string): void {
   const memory = unit.require("memory", id);

@@ -15,7 +15,7 @@ import { exchangesOf } from "../kinds/exchange.ts";
 import type { ReceiptIssued } from "../kinds/receipt.ts";
 import type { ImportMark } from "../kinds/resource.ts";
 import type { SessionRecord } from "../kinds/session.ts";
-import { emitWorkspace } from "../workspaces/create-workspace.ts";
+import { emitWorkspace } from "../workspaces/emit-workspace.ts";
 import { nameIn } from "../workspaces/ensure-tenant.ts";
 import type { LogBundle } from "./transfer/bundle.ts";
 import { issuedBy } from "./transfer/receipted.ts";

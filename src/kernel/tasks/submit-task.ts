@@ -1,14 +1,14 @@
 /** Submit a task: accepted means on disk. Called by every surface, and by the runtime when a run spawns a child. */
 
 import type { Caller } from "../../policy/caller.ts";
-import type { JsonObject } from "../../store/port.ts";
+import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { type Command, runCommand } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
 import { type TraceContext, traceOfStep, traceOfTask } from "../core/trace.ts";
 import type { KernelDeps, Unit } from "../core/unit.ts";
 import type { BranchRecord } from "../kinds/branch.ts";
 import type { MessageInput } from "../kinds/message.ts";
-import { type PersonaRecord, policyOf } from "../kinds/persona.ts";
+import { type PersonaRecord, policyOf, stricterPolicy, type TaskPolicy } from "../kinds/persona.ts";
 import type { SessionRecord } from "../kinds/session.ts";
 import type { TaskShell } from "../kinds/shell-link.ts";
 import { callerAsSubmitter, type Submitter } from "../kinds/submitter.ts";
@@ -82,7 +82,7 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
       parent_step: request.parentStep ?? null,
       agent: { name: persona.entry_workflow, version: null },
       replay: null,
-      policy: policyOf(persona, parent?.policy ?? null),
+      policy: policyIn(unit, session, request.metadata?.skill_id, policyOf(persona, parent?.policy ?? null)),
       quota_ids: quotaIds,
       ...(session.context_id === undefined ? {} : { context_id: session.context_id }),
       ...(request.shell === undefined ? {} : { shell: request.shell }),
@@ -128,15 +128,36 @@ function submitterFor(
   return configuredBy ?? callerAsSubmitter(caller);
 }
 
+/** What the workspace does not have no task may do there; what a skill wants approved is asked for, whatever the persona says. */
+function policyIn(
+  unit: Unit,
+  { workspace_id }: SessionRecord,
+  skillId: JsonValue | undefined,
+  policy: TaskPolicy,
+): TaskPolicy {
+  const { capabilities = [] } = unit.peek("workspace", workspace_id) ?? {};
+  const skill = typeof skillId === "string" ? unit.find("skill", skillId) : undefined;
+  const isAsked = skill?.requires_approval === true;
+  if (capabilities.length === 0 && !isAsked) return policy;
+  return stricterPolicy(policy, {
+    persona_version: policy.persona_version,
+    receipt_policy: policy.receipt_policy,
+    autonomy_tier: isAsked ? "act_with_approval" : policy.autonomy_tier,
+    ...(capabilities.length === 0 ? {} : { capabilities }),
+  });
+}
+
 /** A session that still takes work. */
 export function openSession(unit: Unit, id: string): SessionRecord {
   const session = unit.require("session", id);
-  if (session.state !== "ACTIVE") {
-    throw new HarnessError("conflict", `Session ${id} is ${session.state} and takes no more work.`, {
-      details: { session_id: id, state: session.state },
-    });
-  }
-  return session;
+  const { state, expires_at: expiresAt } = session;
+  const isExpired = expiresAt !== null && Date.parse(expiresAt) <= unit.deps.clock.now();
+  if (state === "ACTIVE" && !isExpired) return session;
+  const why =
+    state === "PAUSED"
+      ? "is PAUSED: it takes work again when its state is ACTIVE"
+      : `is ${isExpired ? "expired" : state} and takes no more work`;
+  throw new HarnessError("conflict", `Session ${id} ${why}.`, { details: { session_id: id, state } });
 }
 
 /** The branch that the work is done on. That of an imported session may be somewhere else. */

@@ -2,7 +2,7 @@
 
 import type { Command } from "../core/dispatch.ts";
 import type { WorkspaceRecord } from "../kinds/workspace.ts";
-import { emitWorkspace } from "./create-workspace.ts";
+import { emitWorkspace } from "./emit-workspace.ts";
 import { nameIn } from "./ensure-tenant.ts";
 
 export function publicWorkspaceId(tenantId: string): string {

@@ -7,7 +7,7 @@ import type { Command } from "../core/dispatch.ts";
 import type { Unit } from "../core/unit.ts";
 import type { PersonaRecord } from "../kinds/persona.ts";
 import type { TenantRecord } from "../kinds/tenant.ts";
-import { emitWorkspace } from "./create-workspace.ts";
+import { emitWorkspace } from "./emit-workspace.ts";
 
 export const defaultTenantId = "tenant_default";
 /** The agent of the persona that a task gets when it names none; and of messages that name none, unless the server has another. */

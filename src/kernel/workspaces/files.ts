@@ -20,6 +20,16 @@ export function placeOf({ id, root, tenant_id }: WorkspaceRecord): WorkspacePlac
   return { id, tenantId: tenant_id, root, mayUseRoots: tenant_id === defaultTenantId };
 }
 
+/** A workspace that lists what it can do can do nothing else; one that lists nothing can do everything. */
+export function requireFiles({ id, capabilities }: WorkspaceRecord, what: "read" | "write"): void {
+  const needed = `files:${what}`;
+  if (capabilities.length === 0 || [needed, "files:*", "*"].some((name) => capabilities.includes(name)))
+    return;
+  throw new HarnessError("policy_violation", `Workspace ${id} does not have the capability ${needed}.`, {
+    details: { rule: "workspace_capabilities", workspace_id: id, capability: needed },
+  });
+}
+
 export async function asRefusal<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../store/port.ts";
 import type { Command } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
 import { requireStorage } from "../quotas/room.ts";
-import { asRefusal, placeOf } from "./files.ts";
+import { asRefusal, placeOf, requireFiles } from "./files.ts";
 
 export interface WriteWorkspaceFile {
   workspaceId: string;
@@ -29,6 +29,7 @@ export const writeWorkspaceFile: Command<WriteWorkspaceFile, WrittenFile> = {
     // One after the other, so that the last event about a path is about what is there.
     unit.hold(fileLock(workspaceId, path));
     const workspace = unit.require("workspace", workspaceId);
+    requireFiles(workspace, "write");
     requireStorage(unit, Buffer.byteLength(content));
     const written = unit.awaited("file", () =>
       asRefusal(() => deps.files.write(placeOf(workspace), path, content)),

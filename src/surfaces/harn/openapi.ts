@@ -117,7 +117,16 @@ function json(schema: TSchema): object {
   return { content: { "application/json": { schema: refer(schema) } } };
 }
 
-function parameters({ path, query, method, isPublic, isSigned, isUnversioned, webSocket }: Route): object[] {
+const lastEventId = {
+  name: "Last-Event-ID",
+  in: "header",
+  required: false,
+  description: "The event after which the stream goes on.",
+  schema: { type: "string" },
+};
+
+function parameters(route: Route): object[] {
+  const { path, query, method, isPublic, isSigned, isUnversioned, webSocket, produces } = route;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -147,7 +156,8 @@ function parameters({ path, query, method, isPublic, isSigned, isUnversioned, we
     required: false,
     schema: { type: "string", minLength: 1, maxLength: 255 },
   };
-  return [version, ...inPath, ...inQuery, ...(method === "GET" ? [] : [idempotency])];
+  const resumed = produces === "text/event-stream" ? [lastEventId] : [];
+  return [version, ...inPath, ...inQuery, ...resumed, ...(method === "GET" ? [] : [idempotency])];
 }
 
 const signatureHeaders = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => ({

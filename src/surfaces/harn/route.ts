@@ -20,6 +20,7 @@ import { checker, readQuery } from "../validate.ts";
 import { isUpgrade } from "../websocket.ts";
 import type { Viewer } from "./present.ts";
 import { supportedVersions, versionHeader } from "./protocol.ts";
+import { refusalOfUnsupported } from "./unsupported.ts";
 
 export interface Call<Query, Body> extends Viewer {
   kernel: Kernel;
@@ -122,6 +123,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
       const querySchema: TSchema = query ?? Nothing;
       const checkQuery = checker(querySchema);
       const checkBody = checker<TSchema>(body ?? Nothing);
+      const refuse = refusalOfUnsupported(body ?? Nothing);
       readingAs(app, options.reads ?? "json", (reading) =>
         reading.route({
           method: options.isHeadToo === true ? [method, "HEAD"] : method,
@@ -136,6 +138,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
             const { caller, credential } = admittedBy(request);
             const given =
               request.body === undefined && (bodyOptional || body === null) ? emptyBody : request.body;
+            refuse?.(given);
             const call: Call<Static<Q>, Static<B>> = {
               kernel,
               store: kernel.store,

@@ -11,6 +11,8 @@ export const Metadata = Type.Record(Type.String(), Type.Unknown(), { maxProperti
 
 export const textMax = 200;
 export const Name = Type.String({ minLength: 1, maxLength: textMax });
+/** A path, a reference or a name of a module. */
+export const LongName = Type.String({ minLength: 1, maxLength: 2000 });
 export const Id = Type.String({ minLength: 1, maxLength: textMax });
 
 export const Visibility = Type.Enum(["public", "internal", "receipt_only"]);

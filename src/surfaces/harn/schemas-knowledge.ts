@@ -80,6 +80,11 @@ export const Skill = Envelope("skill", {
   capabilities: Type.Array(Type.String()),
   requires_approval: Type.Boolean(),
   deprecated: Type.Boolean(),
+  /** Of skills of agents: what their cards say. */
+  tags: Type.Optional(Type.Array(Type.String())),
+  examples: Type.Optional(Type.Array(Type.String())),
+  input_modes: Type.Optional(Type.Array(Type.String())),
+  output_modes: Type.Optional(Type.Array(Type.String())),
 });
 export const CreateSkillRequest = Type.Object({
   name: Name,

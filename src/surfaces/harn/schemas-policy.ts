@@ -10,6 +10,7 @@ import { Envelope, JsonObject, Metadata, Nullable, Timestamp } from "./schemas.t
 const quorumMax = 20;
 
 const Name = Type.String({ minLength: 1, maxLength: 200 });
+const LongName = Type.String({ minLength: 1, maxLength: 2000 });
 const Names = Type.Array(Name, { maxItems: 500 });
 
 const Schedule = Type.Object({
@@ -94,11 +95,11 @@ export const Persona = Envelope("persona", {
 export const CreatePersonaRequest = Type.Object({
   name: Name,
   version: Name,
-  entry_workflow: Name,
+  entry_workflow: LongName,
   description: Type.String({ maxLength: 10_000 }),
   autonomy_tier: tier,
   receipt_policy: receiptPolicy,
-  module_ref: Type.Optional(Name),
+  module_ref: Type.Optional(LongName),
   ...policyFields,
   metadata: Type.Optional(Metadata),
 });
@@ -106,11 +107,11 @@ export const CreatePersonaRequest = Type.Object({
 export const UpdatePersonaRequest = Type.Object({
   name: Type.Optional(Name),
   version: Type.Optional(Name),
-  entry_workflow: Type.Optional(Name),
+  entry_workflow: Type.Optional(LongName),
   description: Type.Optional(Type.String({ maxLength: 10_000 })),
   autonomy_tier: Type.Optional(tier),
   receipt_policy: Type.Optional(receiptPolicy),
-  module_ref: Type.Optional(Name),
+  module_ref: Type.Optional(LongName),
   ...policyFields,
   metadata: Type.Optional(Metadata),
 });

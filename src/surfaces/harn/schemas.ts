@@ -18,6 +18,7 @@ import {
   Id,
   JsonObject,
   Limit,
+  LongName,
   Metadata,
   Name,
   Nullable,
@@ -26,6 +27,7 @@ import {
   Visibility,
 } from "./schema-pieces.ts";
 import { Compaction, Erasure, Trimmed } from "./schemas-session.ts";
+import { Unsupported } from "./unsupported.ts";
 
 export { Envelope, JsonObject, Metadata, Nullable, Timestamp };
 
@@ -201,9 +203,12 @@ export const CreateSessionRequest = Type.Object({
   skill_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })),
   initial_messages: Type.Optional(Type.Array(MessageInput, { maxItems: 1000 })),
   vault_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })),
+  expires_at: Type.Optional(Nullable(Timestamp)),
   metadata: Type.Optional(Metadata),
 });
 export const UpdateSessionRequest = Type.Object({
+  state: Type.Optional(Type.Enum(["ACTIVE", "PAUSED"])),
+  expires_at: Type.Optional(Nullable(Timestamp)),
   summary: Type.Optional(Nullable(Type.String())),
   metadata: Type.Optional(Metadata),
 });
@@ -240,7 +245,7 @@ export const Branch = Envelope("branch", {
 });
 export const CreateBranchRequest = Type.Object({
   kind: BranchKindSchema,
-  base_ref: Name,
+  base_ref: LongName,
   parent_branch_id: Type.Optional(Nullable(Id)),
   task_id: Type.Optional(Nullable(Id)),
   worktree_uri: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
@@ -307,16 +312,30 @@ export const Workspace = Envelope("workspace", {
   quota_id: Nullable(Type.String()),
   trimmed_through_event_id: Type.Optional(Type.String()),
 });
+/** What workspaces of other servers have; here it is the server's, and not a workspace's own. */
+const foreignToWorkspaces = {
+  host: Unsupported("Files are on the server."),
+  repository: Unsupported("Set root to a directory that has the repository."),
+  connectors: Unsupported("Create connectors with workspace_id."),
+  network_policy: Unsupported("Restrict tools and hosts by the persona, addresses by --blocked-ranges."),
+  sandbox_backend: Unsupported("Programs run in the sandbox of the server."),
+  image: Unsupported("Programs run in the sandbox of the server."),
+  packages: Unsupported("Install packages on the server."),
+};
 export const CreateWorkspaceRequest = Type.Object({
   name: Name,
-  root: Name,
+  root: LongName,
+  capabilities: Type.Optional(Type.Array(Type.String(), { maxItems: 200 })),
+  quota_id: Type.Optional(Nullable(Id)),
   metadata: Type.Optional(Metadata),
+  ...foreignToWorkspaces,
 });
 export const UpdateWorkspaceRequest = Type.Object({
   name: Type.Optional(Name),
   capabilities: Type.Optional(Type.Array(Type.String(), { maxItems: 200 })),
   quota_id: Type.Optional(Nullable(Id)),
   metadata: Type.Optional(Metadata),
+  ...foreignToWorkspaces,
 });
 
 export const PermissionRequest = Envelope("permission_request", {
@@ -470,6 +489,11 @@ export const RuntimeMetadata = Type.Object({
   version: Type.String(),
   protocol_version: Type.String(),
   adapter: Type.String(),
+  retention_days: Nullable(
+    Type.Number({
+      description: "How long what ended stays in the log and can be replayed; null is for ever.",
+    }),
+  ),
   session_count: Type.Integer({ minimum: 0 }),
   task_count: Type.Integer({ minimum: 0 }),
   capabilities: Type.Array(Capability),
@@ -486,6 +510,10 @@ export const HarnAgentCard = Envelope("harn_agent_card", {
   name: Type.String(),
   description: Type.String(),
   protocol_version: Type.String(),
+  public_url: Type.String(),
+  provider: Nullable(Type.Object({ organization: Type.String(), url: Type.String() })),
+  capabilities: Type.Array(Type.String()),
+  receipt_policy: Type.String({ description: "Of personas that do not say." }),
   a2a_card: JsonObject,
   skills: Type.Array(JsonObject),
   harn_interfaces: Type.Array(Type.Object({ transport: Type.String(), url: Type.String() })),

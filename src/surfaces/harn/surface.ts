@@ -51,6 +51,8 @@ export interface HarnOptions {
   heartbeatMs: number;
   /** The largest artifact that can be uploaded. */
   artifactBytesMax: number;
+  /** The A2A card of the default agent, which the card of the server has in it. */
+  a2aCard: () => object;
   /** What the server counts, and for whom; null when it counts nothing. */
   metrics: MetricsPage | null;
 }
@@ -62,7 +64,7 @@ export function harnRoutes(options: HarnOptions): Route[] {
   const { kernel, facts, stopped, artifactBytesMax } = options;
   const routes: Route[] = [
     openApiRoute(() => routes, facts.version),
-    ...discoveryRoutes(kernel, facts),
+    ...discoveryRoutes(kernel, facts, options.a2aCard),
     ...metricsRoutes(options.metrics),
     ...workspaceRoutes,
     ...workspaceFileRoutes,

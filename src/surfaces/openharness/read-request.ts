@@ -89,8 +89,16 @@ function conversationOf(
   return { owner: auth?.tenant_id ?? null, sessionId: sessionId ?? "", conversationId };
 }
 
-function sopOf({ task_hint }: RequestContext): ReadTurn["sop"] {
+function sopOf({ task_hint, continuation }: RequestContext): ReadTurn["sop"] {
   const { sop_id, plugin_id } = task_hint ?? {};
+  // A continuation that names neither a run nor a token names whose work it is, and begins it.
+  const continued =
+    continuation?.run_id == null && continuation?.continuation_token == null
+      ? continuation?.sop_id
+      : undefined;
+  if (sop_id === undefined && continued != null) {
+    return { name: continued, param: "request.context.continuation.sop_id" };
+  }
   if (sop_id !== undefined) return { name: sop_id, param: "request.context.task_hint.sop_id" };
   if (plugin_id !== undefined) return { name: plugin_id, param: "request.context.task_hint.plugin_id" };
   return null;

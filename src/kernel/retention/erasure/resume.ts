@@ -31,7 +31,9 @@ async function* pending(
     const due = await store.due({ kind, after, through: clock.now(), limit: pageSize });
     for (const { id } of due) {
       const document = await store.get(kind, id);
-      if (document !== undefined) yield document;
+      // Sessions that expire are due too.
+      const isAsked = document !== undefined && "erasure" in Object(document.body);
+      if (isAsked) yield document;
     }
     const last = due.at(-1);
     if (last === undefined || due.length < pageSize) return;

@@ -4,7 +4,6 @@ import { harpVersion } from "../../../harp/core/wire.ts";
 import type { Kernel } from "../../../kernel/kernel.ts";
 import { loadedSkills } from "../../../kernel/skills/skills.ts";
 import { defaultTenantId } from "../../../kernel/workspaces/ensure-tenant.ts";
-import { describedScopes } from "../../../policy/caller.ts";
 import {
   harpPath,
   mcpPath,
@@ -12,8 +11,6 @@ import {
   openHarnessPath,
   openHarnessVersion,
   opvsPath,
-  tokenMetadataPath,
-  tokenPath,
 } from "../../addresses.ts";
 import { isReady, readinessOf, type ServerFacts } from "../../server-facts.ts";
 import { SignedDocuments } from "../../signed-documents.ts";
@@ -31,6 +28,8 @@ import {
 import { signHarnCard } from "../signed-card.ts";
 
 const tag = "Discovery";
+
+const dayMs = 24 * 60 * 60 * 1000;
 
 const capabilities = [
   { id: "rest", description: "Resources over HTTP and JSON." },
@@ -86,7 +85,7 @@ export function healthRoutes(facts: ServerFacts): Route[] {
   ];
 }
 
-export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
+export function discoveryRoutes(kernel: Kernel, facts: ServerFacts, a2aCard: () => object): Route[] {
   const cards = new SignedDocuments(kernel.issuer, signHarnCard);
   return [
     ...healthRoutes(facts),
@@ -117,7 +116,7 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
       summary: "The signed card of this server and its agents. `If-None-Match` asks whether it has changed.",
       tag,
       response: HarnAgentCard,
-      handle: async (request, reply) => cards.send("card", agentCard(kernel, facts), request, reply),
+      handle: async (request, reply) => cards.send("card", agentCard(kernel, facts, a2aCard), request, reply),
     }),
     route({
       method: "GET",
@@ -127,12 +126,13 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
       summary: "What runs here.",
       tag: "Runtime",
       response: RuntimeMetadata,
-      async handle({ store, caller }) {
+      async handle({ store, caller, kernel: { retainMs } }) {
         return {
           object: "runtime",
           version: facts.version,
           protocol_version: protocolVersion,
           adapter: "bridle",
+          retention_days: retainMs === null ? null : retainMs / dayMs,
           session_count: await store.of(caller.tenantId).count("session"),
           task_count: await store.of(caller.tenantId).count("task"),
           capabilities,
@@ -153,8 +153,8 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts): Route[] {
 }
 
 /** Made from the agents that are loaded and nothing that changes meanwhile: equal agents, equal card. */
-function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> {
-  const { version, createdAt } = facts;
+function agentCard(kernel: Kernel, facts: ServerFacts, a2aCard: () => object): Record<string, unknown> {
+  const { createdAt } = facts;
   const url = facts.url();
   const agents = kernel.agents.list();
   const skills = loadedSkills(agents).map((skill) => presentSkill(skill, createdAt));
@@ -169,42 +169,19 @@ function agentCard(kernel: Kernel, facts: ServerFacts): Record<string, unknown> 
     name,
     description,
     protocol_version: protocolVersion,
-    a2a_card: {
-      name,
-      description,
-      version,
-      supportedInterfaces: [
-        { url: `${url}${opvsPath}/rpc`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
-        { url: `${url}${opvsPath}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
-        { url: `${url}/v1`, protocolBinding: "HARN+JSON", protocolVersion },
-      ],
-      capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true },
-      defaultInputModes: ["text/plain", "application/json"],
-      defaultOutputModes: ["text/plain", "application/json"],
-      securitySchemes: {
-        bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } },
-        oauth2: {
-          oauth2SecurityScheme: {
-            flows: {
-              clientCredentials: { tokenUrl: `${url}${tokenPath}`, scopes: describedScopes() },
-            },
-            oauth2MetadataUrl: `${url}${tokenMetadataPath}`,
-          },
-        },
-      },
-      security: [{ bearer: [] }, { oauth2: [] }],
-      skills: skills.map(({ id, name: skillName, description: about, source }) => ({
-        id,
-        name: skillName,
-        description: about,
-        tags: [source],
-      })),
-    },
+    public_url: url,
+    provider: kernel.agents.find(kernel.defaultAgent)?.card.provider ?? null,
+    capabilities: capabilities.map(({ id }) => id),
+    receipt_policy: "required",
+    a2a_card: a2aCard(),
     skills,
     harn_interfaces: [
       { transport: "rest", url: `${url}/v1` },
       { transport: "sse", url: `${url}/v1/events/stream` },
-      { transport: "websocket", url: `${url.replace(/^http/, "ws")}/v1/events/stream` },
+      { transport: "websocket", url: `${url.replace(/^http/, "ws")}/v1/sessions/{session_id}/ws` },
+      { transport: "a2a", url: `${url}${opvsPath}/rpc` },
+      { transport: "mcp", url: `${url}${mcpPath}` },
+      { transport: "openharness", url: `${url}${openHarnessPath}` },
     ],
     auth_schemes: ["bearer", "oauth2"],
   };

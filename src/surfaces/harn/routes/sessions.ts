@@ -54,7 +54,7 @@ export const sessionRoutes = [
     body: CreateSessionRequest,
     response: Session,
     async handle(call) {
-      const { workspace_id, persona_id, vault_ids, memory_ids, skill_ids, initial_messages, metadata } =
+      const { workspace_id, persona_id, vault_ids, memory_ids, skill_ids, initial_messages, ...others } =
         call.body;
       const session = await call.dispatch(createSession, {
         workspaceId: workspace_id,
@@ -63,7 +63,8 @@ export const sessionRoutes = [
         skillIds: skill_ids,
         initialMessages: initial_messages?.map(messageInput),
         vaultIds: vault_ids,
-        metadata: jsonObject(metadata),
+        expiresAt: others.expires_at,
+        metadata: jsonObject(others.metadata),
       });
       return presentSession(session, call, call.writtenAt);
     },
@@ -85,13 +86,15 @@ export const sessionRoutes = [
     path: "/v1/sessions/{session_id}",
     operationId: "updateSession",
     scope: "sessions:write",
-    summary: "Change a session's summary or metadata.",
+    summary: "Change a session: its summary, metadata and expiry, or pause and resume it.",
     tag,
     body: UpdateSessionRequest,
     response: Session,
     async handle(call) {
-      const { summary, metadata } = call.body;
+      const { state, expires_at, summary, metadata } = call.body;
       const changes = {
+        ...(state === undefined ? {} : { state }),
+        ...(expires_at === undefined ? {} : { expires_at }),
         ...(summary === undefined ? {} : { summary }),
         ...(metadata === undefined ? {} : { metadata: jsonObject(metadata) ?? {} }),
       };

@@ -39,8 +39,9 @@ export const workspaceRoutes = [
     body: CreateWorkspaceRequest,
     response: Workspace,
     async handle(call) {
-      const { name, root, metadata } = call.body;
-      return await call.dispatch(createWorkspace, { name, root, metadata: jsonObject(metadata) });
+      const { name, root, capabilities, quota_id: quotaId, metadata } = call.body;
+      const request = { name, root, capabilities, quotaId, metadata: jsonObject(metadata) };
+      return await call.dispatch(createWorkspace, request);
     },
   }),
   route({

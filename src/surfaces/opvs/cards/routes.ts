@@ -43,6 +43,17 @@ export function cards(opvs: Opvs, options: CardOptions): (app: FastifyInstance) 
   };
 }
 
+/** The card at the front door as a client reads it that says no version, for those who show it elsewhere. */
+export function frontDoorCard({ kernel, facts }: CardOptions): object {
+  const addresses = {
+    publicUrl: facts.url(),
+    grpcAddress: facts.grpcAddress(),
+    credentials: facts.credentials,
+  };
+  const card = agentCard(addressed({ kernel, agent: null }), null, addresses);
+  return signHybrid(hybridCard(card), kernel.issuer.key, facts.url() + keySetPath);
+}
+
 function cardSender({ kernel, facts }: CardOptions) {
   const signed = new SignedDocuments<AgentCardJson>(kernel.issuer, (card, key) =>
     signCard(card, key, facts.url() + keySetPath),
