@@ -46,6 +46,7 @@ export type {
   StructuredReply,
   StructuredRequest,
 } from "./runtime/agents/agent-model.ts";
+export type { StandardSchema } from "./runtime/agents/standard-schema.ts";
 export {
   AgentFailure,
   ApprovalDenied,

@@ -695,6 +695,12 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
     });
     return { params: { task_id: task.id }, body: {} };
   },
+  async signalTask({ client, ids }) {
+    const task = await client.submit(String(ids.session_id), "sleep 600000", {
+      persona_id: "persona_rehearsal",
+    });
+    return { params: { task_id: task.id }, body: { name: "paid", payload: { by: "me" } } };
+  },
   async retryTask({ client, ids }) {
     const task = await client.submit(String(ids.session_id), "sleep 600000", {
       persona_id: "persona_rehearsal",

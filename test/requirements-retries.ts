@@ -3,6 +3,17 @@
 import { type Requirement, section } from "./requirements.ts";
 
 export const retryRequirements: readonly Requirement[] = [
+  ...section("Bridle", "Signals and branches", {
+    "SIG-1": "ctx.waitFor waits for a signal out of memory, across restarts.",
+    "SIG-2":
+      "Signals of a name are given in their order of arrival, each once, also those that came early; a repeated request sends none.",
+    "SIG-3": "A wait ends with its time.",
+    "SIG-4": "The payload of a signal is checked by the schema of the wait.",
+    "SIG-5": "Signals that nobody can wait for are refused.",
+    "SIG-6": "A replay gives the signals that were given.",
+    "SIG-7":
+      "ctx.map and ctx.parallel run branches side by side, at most so many at a time, with results in order.",
+  }),
   ...section("Bridle", "What a task did", {
     "VIS-1":
       "task show and task watch have what steps were given and gave, questions beside their answers and actions beside their approvals.",

@@ -206,6 +206,7 @@ class Scheduler implements Runtime {
       }
       if (event.event === "task.submitted") this.#enqueue(id, event.payload.task.session_id);
       else if (event.event === "task.canceled") this.#runs.get(id)?.supersede();
+      else if (event.event === "vendor.bridle.signal.received") this.#signal(id, event.sessionId ?? "");
       else if (answered !== null) this.#answer(id, answered, event);
     }
     this.#dispatch();
@@ -232,6 +233,12 @@ class Scheduler implements Runtime {
     const run = this.#runs.get(taskId);
     if (run !== undefined) run.deliver(step, event);
     else this.#enqueue(taskId, event.sessionId ?? "");
+  }
+
+  #signal(taskId: string, sessionId: string): void {
+    const run = this.#runs.get(taskId);
+    if (run !== undefined) run.lookForSignals();
+    else this.#enqueue(taskId, sessionId);
   }
 
   #enqueue(taskId: string, sessionId: string): void {

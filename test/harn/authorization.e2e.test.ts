@@ -162,6 +162,7 @@ const given: Record<string, (ids: Ids) => Given> = {
   cancelTask: () => ({ body: {} }),
   replayTask: () => ({ body: {} }),
   retryTask: () => ({ body: {} }),
+  signalTask: () => ({ body: { name: "go" } }),
   appendTaskMessage: () => ({ body: { kind: "interrupt", message: userMessage("x") } }),
   respondPermissionRequest: () => ({ body: { approved: true } }),
   registerArtifact: ({ task_id }) => ({

@@ -28,6 +28,7 @@ const work = [
   "replay_session",
   "request_receipt",
   "retry_task",
+  "signal_task",
   "submit_host_result",
   "submit_task",
   "take_shell_turn",

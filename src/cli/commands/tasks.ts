@@ -202,6 +202,17 @@ function addActing(task: Command): void {
         show(settings, message, () => `${oneLine(id)} has its answer.\n`);
       },
     );
+  taskCommand(task, "signal", "Send a signal that the agent's code waits for.", [
+    "bridle task signal last paid",
+    'bridle task signal last shipped --payload \'{"parcel":"A-1"}\'',
+  ])
+    .argument("<name>", "the name that the code waits for")
+    .option("--payload <json>", "what is sent along, as JSON; null by default", parsedJson)
+    .action(async (named: string, name: string, settings: Settings & { payload?: unknown }) => {
+      const { client, id } = await found(named, settings);
+      const signaled = await client.tasks.signal(id, name, settings.payload ?? null);
+      show(settings, signaled, () => `${oneLine(`${id} has the signal ${name}`)}.\n`);
+    });
   taskCommand(
     task,
     "retry",

@@ -88,6 +88,7 @@ export interface StepSpan {
     | "checkpoint"
     | "progress"
     | "ask"
+    | "signal"
     | "approve"
     | "memory";
   name: string;
@@ -339,6 +340,8 @@ export interface EventPayloads {
     /** Of a host call: set when it was the host that ended the step, and not the run itself. */
     call_id?: string;
     /** Of a secret: the vault it came from. */
+    /** Which signal was taken from the task. */
+    signal_id?: string;
     from_vault?: { vault_id: string; version: number };
     handoff?: HandoffEnding;
     simulated?: Simulated;
@@ -367,6 +370,8 @@ export interface EventPayloads {
     network?: NetworkUse[];
     declared_model?: string;
   };
+  /** Somebody sent the task something that its code waits for, now or later. */
+  "vendor.bridle.signal.received": { signal_id: string; name: string; payload: Content<JsonValue> };
   /** An attempt at a step failed, and there is another one at `retry_at`. */
   "vendor.bridle.step.attempt_failed": StepSpan & {
     attempt: number;

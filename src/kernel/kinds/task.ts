@@ -38,6 +38,12 @@ export interface Parked {
   until: string | null;
 }
 
+export interface Signal {
+  signal_id: string;
+  name: string;
+  payload: Content<JsonValue>;
+}
+
 export interface RetryOf {
   task_id: string;
   /** The first of several: the task that the agent believes it works on. */
@@ -96,6 +102,8 @@ export interface TaskRecord extends Resource<"task"> {
   host_calls?: HostCall[];
   /** Work that remote agents have and have not ended. Absent until there is some. */
   handoff_ids?: string[];
+  /** Signals that its code has not waited for yet, oldest first. Absent until there is one. */
+  signals?: Signal[];
   /** Since when there is something to run. */
   runnable_since: string;
   /** What the client that submitted it calls the session, where that is not the session's id. */
@@ -156,8 +164,17 @@ export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
         ? task
         : { ...task, parked: event.payload.parked, updated_at: at };
     case "span.completed":
+      return afterStep(withoutSignal(task, event.payload.signal_id), event.payload, at);
     case "span.failed":
       return afterStep(task, event.payload, at);
+    case "vendor.bridle.signal.received":
+      return {
+        ...task,
+        signals: [...(task.signals ?? []), event.payload],
+        parked: null,
+        runnable_since: at,
+        updated_at: at,
+      };
     case "vendor.bridle.quota.exhausted":
       return {
         ...task,
@@ -181,6 +198,11 @@ export function foldTask(task: TaskRecord, event: KernelEvent): TaskRecord {
     default:
       return task;
   }
+}
+
+function withoutSignal(task: TaskRecord, id: string | undefined): TaskRecord {
+  if (id === undefined) return task;
+  return { ...task, signals: (task.signals ?? []).filter(({ signal_id }) => signal_id !== id) };
 }
 
 function withHostCall(
@@ -228,7 +250,7 @@ function afterStep(
 const outsideKinds: ReadonlySet<StepSpan["kind"]> = new Set(["spawn", "handoff"]);
 
 /** A task that has ended waits for nothing. */
-function atRest({ host_calls: _, handoff_ids: __, ...task }: TaskRecord): TaskRecord {
+function atRest({ host_calls: _, handoff_ids: __, signals: ___, ...task }: TaskRecord): TaskRecord {
   return { ...task, pending: null, parked: null };
 }
 

@@ -71,6 +71,7 @@ const kindsOfStep: Record<string, readonly OverrideKind[]> = {
   time: ["time"],
   random: ["host_fact"],
   ask: ["event_payload"],
+  signal: ["event_payload", "tool_result"],
   approve: ["event_payload"],
   spawn: ["event_payload", "tool_result"],
   handoff: ["tool_result", "event_payload"],

@@ -35,7 +35,7 @@ export const retryTask: Command<RetryTask, TaskRecord> = {
       planRetry(unit.own, source, fromStep),
     );
     const quotaIds = applicableQuotas(unit, persona, source.workspace_id);
-    const { trace: _, host_calls: __, handoff_ids: ___, ...repeated } = source;
+    const { trace: _, host_calls: __, handoff_ids: ___, signals: ____, ...repeated } = source;
     const task: TaskRecord = {
       ...repeated,
       ...unit.envelope("task", "task"),

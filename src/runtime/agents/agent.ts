@@ -15,6 +15,7 @@ import type { ContextTool, ToolDefinition } from "../../tools/tool.ts";
 import { toolPattern } from "../../tools/tool.ts";
 import { assertCard, assertSkill } from "./agent-card.ts";
 import type { AgentModel, AgentPersona, AvailableTool } from "./agent-model.ts";
+import type { StandardSchema } from "./standard-schema.ts";
 
 export interface Skill {
   id: string;
@@ -445,6 +446,28 @@ export interface AgentContext<Input = JsonObject> {
   /** The same for content that comes piece by piece. */
   streamArtifact(artifact: ArtifactInput): Promise<ArtifactWriter>;
   sleep(ms: number): Promise<void>;
+  /**
+   * Waits for a signal that somebody sends to the task, seven days unless `timeoutMs` says otherwise; then throws `WaitExpired`. Signals
+   * of a name are given in their order of arrival, each once, also those that came before. One that does not fit the schema throws
+   * `invalid_signal`.
+   */
+  waitFor(name: string, options?: { timeoutMs?: number }): Promise<JsonValue>;
+  waitFor<Output>(
+    name: string,
+    options: { schema: StandardSchema<Output>; timeoutMs?: number },
+  ): Promise<Output>;
+  waitFor<S extends TSchema>(name: string, options: { schema: S; timeoutMs?: number }): Promise<Static<S>>;
+  /** Calls the function for each item, at most `concurrency` at a time (10 by default). Results are in the order of the items. */
+  map<Item, Result>(
+    items: readonly Item[],
+    work: (item: Item, index: number) => Promise<Result> | Result,
+    options?: { concurrency?: number },
+  ): Promise<Result[]>;
+  /** The same for functions: `ctx.parallel([() => ctx.step(…), () => ctx.ask(…)])`. */
+  parallel<Result>(
+    branches: readonly (() => Promise<Result> | Result)[],
+    options?: { concurrency?: number },
+  ): Promise<Result[]>;
   now(label?: string): Promise<Date>;
   random(label?: string): Promise<number>;
   uuid(label?: string): Promise<string>;

@@ -43,7 +43,12 @@ import { personaOf } from "./persona.ts";
 import { approve, ask } from "./questions.ts";
 import { readSecret, secret } from "./secrets.ts";
 import { shellOf } from "./shell.ts";
+import { mapSideBySide } from "./side-by-side.ts";
+import { type WaitForOptions, waitFor } from "./signals.ts";
 import { sleep } from "./sleep.ts";
+
+/** Branches side by side, where the agent does not say. */
+const concurrencyDefault = 10;
 
 type Choose<T> = (task: TaskRecord, step: string) => T;
 
@@ -158,6 +163,11 @@ export function createContext(
     streamArtifact: (artifact) => openArtifact(run, artifact),
 
     sleep: (ms) => sleep(run, ms),
+    waitFor: ((name: string, options: WaitForOptions = {}) =>
+      waitFor(run, name, options)) as AgentContext["waitFor"],
+    map: (items, work, { concurrency = concurrencyDefault } = {}) => mapSideBySide(items, work, concurrency),
+    parallel: (branches, { concurrency = concurrencyDefault } = {}) =>
+      mapSideBySide(branches, (branch) => branch(), concurrency),
 
     now: async (label = "now") => new Date(await value(named("time", label), () => kernel.clock.now())),
     random: (label = "random") => chosen(label, kernel.chance.random),

@@ -157,5 +157,7 @@ export function begunTurn(key: string): string {
 function isGivenLater(key: string, entry: Pick<JournalEntry, "begun"> | undefined): boolean {
   // A host that is asked is outside; a step of the agent's own code about a host is not, and has no beginning.
   // The same goes for a remote agent: what the persona did not let happen has no beginning.
-  return /^(?:ask|approve|spawn):/.test(key) || (/^(?:host|handoff):/.test(key) && entry?.begun != null);
+  return (
+    /^(?:ask|approve|spawn|signal):/.test(key) || (/^(?:host|handoff):/.test(key) && entry?.begun != null)
+  );
 }

@@ -505,6 +505,7 @@ const beside: ReadonlySet<string> = new Set<EventKind>([
 ]);
 
 const told: ReadonlySet<string> = new Set<EventKind>([
+  "vendor.bridle.signal.received",
   "vendor.bridle.step.attempt_failed",
   "user.message",
   "agent.message",

@@ -634,6 +634,11 @@ export class Run {
     this.#waits.end(key, event);
   }
 
+  /** A signal came in while the run is in memory. */
+  lookForSignals(): void {
+    this.#waits.lookForSignals();
+  }
+
   /** The clock was set. */
   measureAgain(): void {
     this.#waits.measureAgain();

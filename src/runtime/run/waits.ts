@@ -17,7 +17,7 @@ export interface Wait {
   /** What it waits for, in words that an operator understands. */
   reason: string;
   /** A question to a person is on the task already; anything else has to be noted when the run is dropped. */
-  kind: "person" | "timer" | "child" | "host" | "remote";
+  kind: "person" | "timer" | "child" | "host" | "remote" | "signal";
   until: number | null;
 }
 
@@ -60,6 +60,11 @@ export class Waits {
     this.#stopTimer(key);
     waiting.resolve(arrival);
     this.#onOver();
+  }
+
+  /** Whoever waits for a signal looks whether there is one. */
+  lookForSignals(): void {
+    for (const [key, { kind }] of [...this.#waiting]) if (kind === "signal") this.end(key, "elapsed");
   }
 
   /** Nobody waits any more; what waited hears nothing. */

@@ -61,6 +61,8 @@ export interface Tasks extends Listed<Task, ListTasks> {
   events(id: string, options?: FollowOptions): AsyncGenerator<BridleEvent, void, undefined>;
   /** Its log, line by line: a file that it can be replayed from. */
   export(id: string, options?: CallOptions): AsyncGenerator<string, void, undefined>;
+  /** Sends a signal, which the agent's code waits for with `ctx.waitFor`. */
+  signal(id: string, name: string, payload?: unknown, options?: WriteOptions): Promise<Task>;
   /** A new task that keeps what a failed or canceled one recorded, up to the step that failed or to `fromStep`. */
   retry(id: string, options?: WriteOptions & { fromStep?: string }): Promise<Task>;
   replay(id: string, request?: ReplayTaskRequest, options?: WriteOptions): Promise<Task>;
@@ -160,6 +162,10 @@ export function createTasks(transport: Transport, sessions: Sessions): Tasks {
     },
     events: (id, options = {}) => followTask(id, options),
     export: (id, options = {}) => readLines(transport, `${at(id)}/export`, options),
+    signal(id, name, payload = null, { idempotencyKey, signal } = {}) {
+      const ask = { method: "POST", body: { name, payload }, idempotencyKey, signal } as const;
+      return transport.resource<Task>("task", `${at(id)}/signals`, ask);
+    },
     retry(id, { fromStep, idempotencyKey, signal } = {}) {
       const ask = { method: "POST", body: { from_step: fromStep }, idempotencyKey, signal } as const;
       return transport.resource<Task>("task", `${at(id)}/retry`, ask);

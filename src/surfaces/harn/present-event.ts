@@ -270,6 +270,10 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
       const sent = network === undefined ? {} : { network: presentInternal({ value: network }, viewer) };
       return { ...span, ...call, ...sent, result: await presentResult(result, viewer) };
     }
+    case "vendor.bridle.signal.received": {
+      const { payload, ...signal } = event.payload;
+      return { ...signal, payload: presentInternal(await unsealShown(payload, ownStore(viewer)), viewer) };
+    }
     case "vendor.bridle.step.attempt_failed": {
       const { network, ...rest } = event.payload;
       const sent = network === undefined ? {} : { network: presentInternal({ value: network }, viewer) };

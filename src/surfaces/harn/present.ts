@@ -217,6 +217,7 @@ export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wir
     exhausted_quota_ids: ______,
     replay,
     retry_of,
+    signals: _______________,
     input,
     outcome,
     ...shown

@@ -134,6 +134,10 @@ export const TaskExplanation = Type.Object({
   about: Type.Array(Type.Object({ object: Type.String(), id: Type.String() })),
   docs: Nullable(Type.String()),
 });
+export const SignalTaskRequest = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 100 }),
+  payload: Type.Optional(Type.Unknown()),
+});
 export const RetryTaskRequest = Type.Object({
   from_step: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })),
 });

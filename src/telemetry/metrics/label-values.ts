@@ -24,6 +24,7 @@ const kinds = {
   checkpoint: true,
   progress: true,
   ask: true,
+  signal: true,
   approve: true,
   memory: true,
 } as const satisfies Record<StepSpan["kind"], true>;

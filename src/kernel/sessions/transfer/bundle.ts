@@ -254,6 +254,8 @@ function contentsOf(event: KernelEvent): unknown[] {
       return [environmentOf(event.payload.shell_link)];
     case "vendor.bridle.shell_link.turn_taken":
       return [environmentOf(event.payload.turn)];
+    case "vendor.bridle.signal.received":
+      return [event.payload.payload];
     case "vendor.bridle.step.attempt_failed":
       return [event.payload.stack];
     case "span.failed":

@@ -64,6 +64,7 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "span.updated",
   "span.completed",
   "span.failed",
+  "vendor.bridle.signal.received",
   "vendor.bridle.step.attempt_failed",
   "vendor.bridle.step.late_result",
   "vendor.bridle.receipt.requested",

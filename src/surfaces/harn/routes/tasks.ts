@@ -15,6 +15,7 @@ import { cancelTask } from "../../../kernel/tasks/cancel-task.ts";
 import { explainTask } from "../../../kernel/tasks/explain-task.ts";
 import { getOutcome, listOutcomes } from "../../../kernel/tasks/outcomes.ts";
 import { listTasks, readTask } from "../../../kernel/tasks/read-tasks.ts";
+import { signalTask } from "../../../kernel/tasks/signal-task.ts";
 import { submitTask } from "../../../kernel/tasks/submit-task.ts";
 import { traceIn } from "../../trace-headers.ts";
 import { presentPage } from "../lists.ts";
@@ -39,6 +40,7 @@ import {
   pageQuery,
   ReplayTaskRequest,
   RetryTaskRequest,
+  SignalTaskRequest,
   SubmitTaskRequest,
   Task,
   TaskExplanation,
@@ -239,6 +241,22 @@ export function taskRoutes(stopped: AbortSignal): Route[] {
           reason: call.body.reason,
         });
         return presentTask(task, call);
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/v1/tasks/{task_id}/signals",
+      operationId: "signalTask",
+      scope: "tasks:write",
+      summary: "Send a signal to a task, for its code to wait for with `ctx.waitFor`.",
+      tag,
+      status: 202,
+      body: SignalTaskRequest,
+      response: Task,
+      async handle(call) {
+        const { name, payload } = call.body;
+        const request = { taskId: call.param("task_id"), name, payload: jsonValue(payload) ?? null };
+        return presentTask(await call.dispatch(signalTask, request), call);
       },
     }),
     route({
