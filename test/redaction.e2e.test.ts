@@ -1296,6 +1296,7 @@ const objectOf: Record<string, string> = {
   message_id: "message",
   task_id: "task",
   outcome_id: "outcome",
+  request_id: "permission_request",
   artifact_id: "artifact",
   receipt_id: "receipt",
   event_id: "event",
@@ -1309,7 +1310,14 @@ const objectOf: Record<string, string> = {
   nonce: "pairing",
 };
 /** There only where a test makes them. */
-const notEverywhere: ReadonlySet<string> = new Set(["quota", "memory", "tool", "connector", "pairing"]);
+const notEverywhere: ReadonlySet<string> = new Set([
+  "quota",
+  "memory",
+  "tool",
+  "connector",
+  "pairing",
+  "permission_request",
+]);
 /** Of single events, which lists and streams have shown, one in so many is read. */
 const eventsSkipped = 20;
 
