@@ -187,6 +187,7 @@ const secretMeanings: Record<(typeof secretVariables)[number], string> = {
   BRIDLE_MASTER_KEY: "what [vaults](../guides/vaults.md) are locked with: 32 bytes, as hex or base64",
   BRIDLE_MASTER_KEY_PREVIOUS: "the one before it, until `bridle vault rotate`",
   BRIDLE_GATEWAY_KEY: "the key for the gateway that `--gateway` names",
+  BRIDLE_DATABASE_URL: "the [PostgreSQL database](../operations/postgresql.md) that keeps the log",
   BRIDLE_APPROVER_PASSPHRASE: "what the keys of `bridle approver` are locked with",
 };
 
@@ -282,7 +283,8 @@ function receiptForm(): string {
 
 import type { Form } from "./form.ts";
 
-export const receiptForm: Form = ${JSON.stringify(ReceiptSchema, null, 2)};
+// biome-ignore format: nobody reads it
+export const receiptForm: Form = ${JSON.stringify(ReceiptSchema)};
 `;
 }
 

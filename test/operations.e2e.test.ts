@@ -385,7 +385,7 @@ describe("wrong use", () => {
     { what: "an empty host", args: ["serve", "--host", ""], named: /--host/ },
     { what: "an empty data directory", args: ["serve", "--data", ""], named: /--data/ },
     { what: "an unknown log level", args: ["serve", "--log-level", "loud"], named: /--log-level\b.*loud/ },
-    { what: "a key that is too short", args: ["serve", "--api-key", "short"], named: /--api-key/ },
+    { what: "a key that is too short", args: ["serve", "--api-key", "x".repeat(23)], named: /--api-key/ },
     { what: "no runs at once", args: ["serve", "--concurrency", "0"], named: /--concurrency/ },
     { what: "a negative grace period", args: ["serve", "--grace-ms", "-1"], named: /--grace-ms/ },
     ...[

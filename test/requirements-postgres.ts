@@ -18,5 +18,12 @@ export const postgresRequirements: readonly Requirement[] = [
       "Stores that open an empty database together make its tables once; tables of a newer Bridle are refused.",
     "PGS-7": "Content and events that were damaged on the disk are reported, and never answered with.",
     "PGS-8": "The log goes on in the next partition without anybody noticing.",
+    "PGS-9":
+      "A database that cannot be used, and a command that cannot use one, is told in one line with what to do and without a password; a server ends with exit code 2.",
+    "PGS-10":
+      "One server at a time works on a database: a second one is refused, and one that comes after a dead one goes on where it was.",
+    "PGS-12": "The doctor examines the database and its settings, and no command shows the password.",
+    "PGS-11":
+      "While the database is away requests get 503 with Retry-After and /ready and /metrics say so; afterwards everything goes on by itself, and nothing acknowledged is lost.",
   }),
 ];

@@ -38,7 +38,7 @@ export const GateInput = Type.Object({
 });
 
 /** The gate begins, or says why it does not after all. */
-export const GateStart = Type.Object({
+const GateStart = Type.Object({
   start: Type.String({ minLength: 1, maxLength: 128 }),
   refused: Type.Optional(text(2000)),
 });
@@ -53,7 +53,7 @@ export const GateEnd = Type.Object({
 });
 
 /** What a use of a standing permission is for. */
-export const GateUse = Type.Object({ use: Type.String({ minLength: 1, maxLength: 128 }), digest: Hash });
+const GateUse = Type.Object({ use: Type.String({ minLength: 1, maxLength: 128 }), digest: Hash });
 
 export type GateInput = Static<typeof GateInput>;
 export type GateEnd = Static<typeof GateEnd>;

@@ -1,6 +1,7 @@
 /** What a script can tell from how a command ended. The same for every command; docs/reference/cli.md prints this table. */
 
 import { BridleError, ConnectionFailed, PermissionDenied, Unauthenticated } from "../sdk/client/index.ts";
+import { DatabaseUnusable } from "../store/postgres/database-unusable.ts";
 import { escapeControls, oneLine } from "./terminal/text.ts";
 
 export const exitCodes = {
@@ -9,7 +10,11 @@ export const exitCodes = {
     code: 1,
     meaning: "It failed, or the answer is no: a task that failed, a receipt that is not valid.",
   },
-  wrongUse: { code: 2, meaning: "The command was called in a way that it does not know. Nothing was done." },
+  wrongUse: {
+    code: 2,
+    meaning:
+      "The command was called in a way that it does not know, or the database that it was given cannot be used. Nothing was done.",
+  },
   noServer: { code: 3, meaning: "No server answered." },
   notAllowed: { code: 4, meaning: "The server does not know the key, or the key may not do this." },
   waits: { code: 5, meaning: "The task that was waited for waits for a person itself." },
@@ -18,6 +23,7 @@ export const exitCodes = {
 
 export function exitCodeOf(error: unknown): number {
   if (error instanceof ConnectionFailed) return exitCodes.noServer.code;
+  if (error instanceof DatabaseUnusable) return exitCodes.wrongUse.code;
   const isDenied = error instanceof Unauthenticated || error instanceof PermissionDenied;
   return isDenied ? exitCodes.notAllowed.code : exitCodes.failed.code;
 }

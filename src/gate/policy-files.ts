@@ -23,7 +23,7 @@ export interface LoadedPolicy {
 }
 
 /** Where a person's settings are, which no guarded tool changes unasked. */
-export function gateDirectory(): string {
+function gateDirectory(): string {
   const { XDG_CONFIG_HOME: config = "" } = process.env;
   return join(isAbsolute(config) ? config : join(homedir(), ".config"), "bridle");
 }

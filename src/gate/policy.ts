@@ -6,7 +6,7 @@ import { LineCounter, parseDocument } from "yaml";
 
 export const gateRisks = ["low", "medium", "high", "dangerous"] as const;
 export type GateRisk = (typeof gateRisks)[number];
-export const gateActions = ["allow", "ask", "deny"] as const;
+const gateActions = ["allow", "ask", "deny"] as const;
 export type GateAction = (typeof gateActions)[number];
 
 const text = (description: string) => Type.String({ minLength: 1, maxLength: 1024, description });

@@ -8,7 +8,7 @@ import { tokensOfCall, tokensOfText } from "./estimate.ts";
 import type { ModelAnswer, ModelCall, ModelWatch, OpenModel, Price } from "./model.ts";
 
 export const guideProvider = "tour";
-export const guideModel = "guide";
+const guideModel = "guide";
 /** As agents name it. */
 export const guideName = `${guideProvider}/${guideModel}`;
 

@@ -92,7 +92,7 @@ export class OutboundRedirected extends OutboundFailed {
   }
 }
 
-export const defaultLimits: OutboundLimits = {
+const defaultLimits: OutboundLimits = {
   connectMs: 10_000,
   headersMs: 30_000,
   totalMs: null,

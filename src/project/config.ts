@@ -25,6 +25,8 @@ export interface ConfigSettings {
   insecureHttp?: boolean;
   /** The directory where the log and everything else is kept. */
   data?: string;
+  /** PostgreSQL in place of the databases in `data`. With a password it is better set in the environment. */
+  databaseUrl?: string;
   /** A fixed administrator key. Better set in the environment: this file is kept with the code. */
   apiKey?: string;
   publicUrl?: string;

@@ -21,7 +21,7 @@ import { LoadProblem, loadProblem, shown } from "./load-problem.ts";
 import type { ProjectModules } from "./modules.ts";
 import { suggestion } from "./suggestion.ts";
 
-export const configFiles = ["ts", "mts", "js", "mjs"].map((ending) => `bridle.config.${ending}`);
+const configFiles = ["ts", "mts", "js", "mjs"].map((ending) => `bridle.config.${ending}`);
 
 export interface ProjectPlace {
   /** Where the command was called: the configuration is looked for here, and `--agents` are relative to it. */

@@ -18,7 +18,7 @@ import { verifyReceipt } from "./verify.ts";
 
 export const bundleFormat = "bridle-receipts/1";
 
-export const BundleHeaderSchema = Type.Object(
+const BundleHeaderSchema = Type.Object(
   {
     format: Type.Literal(bundleFormat),
     workspace_id: Type.String(),

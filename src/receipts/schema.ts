@@ -233,4 +233,3 @@ export type Handoff = Static<typeof HandoffSchema>;
 export type ArtifactRef = Static<typeof ArtifactRefSchema>;
 export type ReceiptDelta = Static<typeof ReceiptDeltaSchema>;
 export type Redaction = Static<typeof RedactionSchema>;
-export type ReceiptSignature = Static<typeof ReceiptSignatureSchema>;

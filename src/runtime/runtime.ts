@@ -5,6 +5,7 @@
 
 import type { Logger } from "pino";
 import { steadyNow } from "../kernel/core/clock.ts";
+import { isTransient } from "../kernel/core/errors.ts";
 import { asKernelEvent, type KernelEvent, type StepSpan, terminalEvents } from "../kernel/core/events.ts";
 import { traceIdOf, traceOfTask } from "../kernel/core/trace.ts";
 import type { WholeKernel } from "../kernel/kernel.ts";
@@ -265,6 +266,8 @@ class Scheduler implements Runtime {
         { event: "task.load_failed", err: error, task_id: taskId },
         "A task could not be loaded",
       );
+      // Once the database can be read again, it is found there.
+      if (isTransient(error)) this.#overflowed = true;
     } finally {
       this.#loading.delete(taskId);
     }

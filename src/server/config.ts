@@ -44,6 +44,8 @@ export interface ServerConfig {
   /** Accepts plain HTTP on addresses that other machines reach, with no trusted proxy in front. */
   insecureHttp: boolean;
   dataDirectory: string;
+  /** PostgreSQL in place of the databases in the data directory, which then holds keys and files only; null keeps all there. */
+  databaseUrl: string | null;
   /** A fixed administrator key; without one, a key is made on first start and kept in the data directory. */
   apiKey: string | null;
   /** Agents beside the built-in ones. */
@@ -156,6 +158,7 @@ export const defaultConfig = {
   tls: null,
   insecureHttp: false,
   dataDirectory: "./.bridle",
+  databaseUrl: null,
   apiKey: null,
   agents: [],
   tools: [],

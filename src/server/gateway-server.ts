@@ -102,6 +102,7 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
     credentials: { mutualTls: tls?.clientCa !== undefined, issuers: [] },
     isStopping: () => stopping,
     writeFault: () => store.writeFault() ?? gatewayStore.writeFault(),
+    readFault: () => null,
     isDiskLow: () => false,
   };
   const isMutualTls = tls?.clientCa !== undefined;
@@ -118,6 +119,7 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
     allowedHosts: config.allowedHosts,
     corsOrigins: [],
     isHttps: tls !== null,
+    readRefusal: () => null,
   });
   await http.register(harnKeys({ kernel, facts, report: harnReport(logger, kernel.redactor) }));
   built.defer(() => closeHttp(http));

@@ -34,8 +34,7 @@ import { startExpirySweeper } from "../runtime/scheduler/expiry-sweeper.ts";
 import { startHousekeeping } from "../runtime/scheduler/housekeeping.ts";
 import { startScheduleClock } from "../runtime/scheduler/schedule-clock.ts";
 import { startWebhooks } from "../runtime/webhooks/webhooks.ts";
-import { failPoint } from "../store/sqlite/fail-point.ts";
-import { openSqliteStore } from "../store/sqlite/open.ts";
+import { failPoint } from "../store/fail-point.ts";
 import { harpPath } from "../surfaces/addresses.ts";
 import { type CertificateWatch, watchCertificates } from "../surfaces/certificate-watch.ts";
 import { ConsoleAssets } from "../surfaces/console/assets.ts";
@@ -59,7 +58,7 @@ import type { Grpc, GrpcOptions } from "../surfaces/opvs/grpc/server.ts";
 import { notificationShapes, notifications } from "../surfaces/opvs/notifications.ts";
 import { Opvs } from "../surfaces/opvs/opvs.ts";
 import { failOpvs, isOpvsAddress, opvsHttp } from "../surfaces/opvs/surface.ts";
-import { isReady, type ServerFacts } from "../surfaces/server-facts.ts";
+import { isReady, readRefusalOf, type ServerFacts } from "../surfaces/server-facts.ts";
 import { requireSafeExposure } from "../surfaces/tls.ts";
 import { WebSockets } from "../surfaces/websocket.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
@@ -73,6 +72,7 @@ import { createLogger } from "./logger.ts";
 import { ReceiptThread } from "./receipts-thread.ts";
 import { RedactionThread } from "./redaction-thread.ts";
 import { keepAddress } from "./server-address.ts";
+import { openStores, type WatchOf } from "./stores.ts";
 
 export interface Server {
   url: string;
@@ -112,16 +112,12 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
   const agents = new AgentRegistry([...builtIn, ...config.agents]);
   const metrics = await metricsFor(config);
   const failed = Promise.withResolvers<string>();
-  const store = await openSqliteStore(
-    dataDirectory,
-    {
-      ...metrics?.store("log"),
-      faultChanged: storeFaultLog(logger, "log"),
-      stopped: failed.resolve,
-    },
-    config.diskFloor,
-  );
-  built.defer(() => store.close());
+  const watch: WatchOf = (name) => ({
+    ...metrics?.store(name),
+    faultChanged: storeFaultLog(logger, name),
+    stopped: failed.resolve,
+  });
+  const { log: store, gateway: gatewayStore } = await openStores(config, watch, built);
   const adminKey = new AdminKeyHolder(loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey));
   const keyFile = join(dataDirectory, "signing.key");
   const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
@@ -138,13 +134,6 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     beforeWrite: () => failPoint("file.write"),
   });
   const { retainMs } = config;
-  const gatewayDirectory = join(dataDirectory, "gateway");
-  const gatewayStore = await openSqliteStore(gatewayDirectory, {
-    ...metrics?.store("gateway"),
-    faultChanged: storeFaultLog(logger, "gateway"),
-    stopped: failed.resolve,
-  });
-  built.defer(() => gatewayStore.close());
   const { gateway } = built.use(
     startGateway({
       store: gatewayStore,
@@ -195,7 +184,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     heldMs: config.openHarness.heldMs,
     approvals,
     tracing: traces,
-    ...(config.receiptsThread ? { makeReceipts: receiptThread } : {}),
+    ...(config.receiptsThread && config.databaseUrl === null ? { makeReceipts: receiptThread } : {}),
     searchTexts: redaction.search,
     onReceiptError: (error) =>
       logger.error({ event: "receipts.failed", err: error }, "Receipts were not issued"),
@@ -238,6 +227,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     gatewayUrl: () => config.enforcer.remoteGateway?.url ?? `${facts.url()}/harp`,
     isStopping: () => stopping,
     writeFault: () => store.writeFault() ?? gatewayStore.writeFault(),
+    readFault: () => store.readFault() ?? gatewayStore.readFault(),
     isDiskLow: () => store.shortage() !== null,
   };
   const report = harnReport(logger, kernel.redactor);
@@ -277,6 +267,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
     newRequestId,
     tls,
     isHttps,
+    readRefusal: () => readRefusalOf(facts),
     watch: metrics?.http ?? null,
   };
   const http = createHttp({
@@ -308,7 +299,7 @@ export async function startServer(settings: Partial<ServerConfig> = {}): Promise
       dataDirectory,
       stores: {
         log: { directory: dataDirectory, writeFault: () => store.writeFault() },
-        gateway: { directory: gatewayDirectory, writeFault: () => gatewayStore.writeFault() },
+        gateway: { directory: join(dataDirectory, "gateway"), writeFault: () => gatewayStore.writeFault() },
       },
     }) ?? null;
   await http.register(

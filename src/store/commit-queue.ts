@@ -107,6 +107,11 @@ export class CommitQueue {
     return this.#refusal()?.fault ?? this.#health.fault;
   }
 
+  /** Somebody else has found that the disk is not to be reached. */
+  reportFault(fault: string): void {
+    if (!this.#closing) this.#health.failed(fault);
+  }
+
   /** Throws when nothing is written any more. */
   assertOpen(): void {
     const refusal = this.#refusal();

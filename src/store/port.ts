@@ -284,6 +284,8 @@ export interface Store {
   head(): Promise<Position>;
   /** Why commits fail now ("disk full"); null while they are taken. */
   writeFault(): string | null;
+  /** Why nothing can be read now ("database unreachable"); null while reads are answered. Reads that are under way wait for a while. */
+  readFault(): string | null;
   /** Set while the disk has less free space than the operator wants; then nothing that adds data should be committed. */
   shortage(): Shortage | null;
 }

@@ -41,6 +41,8 @@ export interface HttpOptions extends SiteRules {
   stalledClientMs?: number;
   /** Who counts requests; nobody when left out. */
   watch?: HttpWatch | null;
+  /** Why no request is taken at all, but for those that ask after the server; null while they are. */
+  readRefusal(): Error | null;
   /** How an error is answered, for what is refused before any surface is reached. */
   fail(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply;
 }
@@ -51,6 +53,8 @@ const requestTimeoutMs = 60 * 60_000;
 const bodyTimeoutMs = 60_000;
 const stalledClientMsDefault = 5 * 60_000;
 const keepAliveTimeoutMs = 72_000;
+/** They say how the server is, whatever state the database is in. */
+const answeredWithoutDatabase = new Set(["/", "/health", "/ready", "/version", "/metrics", "/openapi.json"]);
 /** How long somebody who does not take an answer is waited for when the server stops. */
 const closeMsMax = 1000;
 /** How long a client that is still sending has to read an answer before its connection is cut. */
@@ -112,7 +116,8 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     const { localAddress } = raw.socket;
     const refusal = guard.refusalOf({ method, headers, forwardedHost, localAddress });
     if (refusal !== null) reply.header("Vary", "Origin");
-    done(refusal ?? undefined);
+    const isAnswerable = answeredWithoutDatabase.has(request.routeOptions.url ?? "");
+    done(refusal ?? (isAnswerable ? null : options.readRefusal()) ?? undefined);
   });
   warnOfIgnoredForwarding(app, logger);
   // For pages that no surface answers for.

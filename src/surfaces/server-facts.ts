@@ -1,6 +1,6 @@
 /** What the surface has to know about the server that it is part of. */
 
-import { cannotWrite, HarnessError } from "../kernel/core/errors.ts";
+import { cannotRead, cannotWrite, HarnessError } from "../kernel/core/errors.ts";
 
 export interface ServerFacts {
   version: string;
@@ -17,6 +17,8 @@ export interface ServerFacts {
   isStopping(): boolean;
   /** Why nothing can be written ("disk full"); null while it can. */
   writeFault(): string | null;
+  /** Why nothing can be read ("database unreachable"); null while it can. */
+  readFault(): string | null;
   /** Whether there is less free disk space than the operator wants; deleting still works then. */
   isDiskLow(): boolean;
 }
@@ -34,6 +36,12 @@ export function readinessOf(facts: ServerFacts): Readiness {
 
 export function isReady(facts: ServerFacts): boolean {
   return readinessOf(facts).status === "ready";
+}
+
+/** Why no request is taken at all; null while they are. */
+export function readRefusalOf(facts: Pick<ServerFacts, "readFault">): HarnessError | null {
+  const fault = facts.readFault();
+  return fault === null ? null : cannotRead(fault);
 }
 
 /** Why no request that changes something is taken now; null while they are. */

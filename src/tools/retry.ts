@@ -30,7 +30,7 @@ export interface RetryPolicy {
 
 /** For reads: three attempts in all. */
 export const retriesDefault = 2;
-export const retriesMax = 100;
+const retriesMax = 100;
 const backoffDefault: Required<Backoff> = { initialMs: 500, factor: 2, maxMs: 60_000, jitter: true };
 const dayMs = 24 * 60 * 60 * 1000;
 /** One attempt is not a job: what takes longer is a task of its own, which waits and survives. */

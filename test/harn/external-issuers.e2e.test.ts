@@ -211,6 +211,19 @@ describe("Each check", () => {
     });
   }
 
+  test("SEC-M1 a token of another issuer makes no key that ends later than the token", async () => {
+    const exp = seconds() + 60;
+    const holder = client.as(await token({ scope: "api_keys:write sessions:read", exp }));
+    const key = { name: "child", actor: "robot", scopes: ["sessions:read"] };
+    errorOf(await holder.post("/v1/api-keys", { ...key, expires_at: null }), 403);
+    const late = new Date((exp + 3600) * 1000).toISOString();
+    errorOf(await holder.post("/v1/api-keys", { ...key, expires_at: late }), 403);
+    const { status, body } = await holder.post("/v1/api-keys", key);
+    assert.equal(status, 201, JSON.stringify(body));
+    // The clocks of the issuer and of this server may differ by some seconds.
+    assert.ok(Date.parse(body.expires_at) <= (exp + 60) * 1000, body.expires_at);
+  });
+
   test("OAU-7 a token with only unknown scopes is authenticated and may do nothing", async () => {
     // Given a token whose scopes mean nothing here, when it is used, then it is known and may do nothing.
     errorOf(await use(await token({ scope: "openid profile" })), 403);

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { asKernelEvent } from "../../src/kernel/core/events.ts";
 import { refold } from "../../src/kernel/core/rebuild.ts";
 import type { StoredEvent } from "../../src/store/port.ts";
-import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { WholeStore } from "../../src/store/whole-store.ts";
+import { openStoreOf } from "./database.ts";
 
 /** Every event of the log, in order. */
 export async function readWholeLog(store: WholeStore): Promise<StoredEvent[]> {
@@ -74,7 +74,7 @@ const kinds = [
 
 /** Documents refolded from events equal the stored ones, and there are no others. Returns the events. */
 export async function assertRebuildable(data: string): Promise<StoredEvent[]> {
-  const store = await openSqliteStore(data);
+  const store = await openStoreOf(data);
   try {
     return await assertRefolds(store);
   } finally {

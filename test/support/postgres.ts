@@ -118,7 +118,7 @@ async function run({ bin, data, env, port, settings }: Place): Promise<Running> 
     port,
     unix_socket_directories: "",
     shared_buffers: "16MB",
-    max_connections: "60",
+    max_connections: "300",
     ...settings,
   };
   const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);

@@ -22,6 +22,7 @@ import type { ServerConfig } from "../../src/server/config.ts";
 import { createLogger } from "../../src/server/logger.ts";
 import { startServer as startInProcess } from "../../src/server/server.ts";
 import { rememberServer } from "../runner/server-logs.ts";
+import { databaseEnvironment } from "./database.ts";
 
 /** The `bridle` command, bundled as it is published. */
 export const main = join(await freshBundle(), "main.js");
@@ -105,7 +106,7 @@ export async function startServer(options: InProcessOptions = {}): Promise<TestS
   const modules = new ProjectModules();
   const serving = await servingOf(
     ["--port", "0", "--data", directory, ...flags],
-    { ...environment, ...env },
+    { ...environment, ...(await databaseEnvironment(directory)), ...env },
     modules,
   );
   const logger = createLogger(serving.settings.logLevel, knownSecrets(serving), {
@@ -175,7 +176,7 @@ export async function startProcess(options: ProcessOptions = {}): Promise<TestPr
   const args =
     options.script === undefined ? [main, options.command ?? "serve", ...flags] : [options.script, ...flags];
   const child = spawn(process.execPath, args, {
-    env: { ...environment, ...options.env },
+    env: { ...environment, ...(await databaseEnvironment(data)), ...options.env },
     cwd: options.cwd,
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -84,6 +84,6 @@ export async function askUntil(expiresAt: string, question: string): Promise<str
   }
 }
 
-export function warnAboutReason(): void {
+function warnAboutReason(): void {
   process.stderr.write("Note: the gateway can read the reason, and it is not signed.\n");
 }

@@ -106,7 +106,7 @@ function label(name: string): string {
 }
 
 /** `9 min left`, or since when it is over. */
-export function timeLeft(expiresAt: string, nowMs: number): string {
+function timeLeft(expiresAt: string, nowMs: number): string {
   const leftMs = (parseTime(expiresAt) ?? Number.NaN) - nowMs;
   if (!(leftMs > 0)) return styleOf().danger("which has passed");
   const seconds = Math.floor(leftMs / 1000);

@@ -186,7 +186,7 @@ function addPolicyCommands(gate: Command): void {
     });
 }
 
-export function withPolicy(command: Command): Command {
+function withPolicy(command: Command): Command {
   return command.option(
     "--policy <file>",
     "the policy. Default: the nearest bridle.gate.yaml and gate.yaml in bridle's configuration directory",

@@ -75,6 +75,10 @@ export function withDataOption(command: Command): Command {
 
 /** Opening a directory that holds none would make one. */
 export function requireStore(data: string): string {
+  if (process.env.BRIDLE_DATABASE_URL)
+    throw new Error(
+      "BRIDLE_DATABASE_URL is set, and this command works on data directories with SQLite. Unset it, or use the tools of PostgreSQL.",
+    );
   const directory = resolve(data);
   if (existsSync(join(directory, "bridle.db"))) return directory;
   throw new Error(`${directory} holds no data of a server. Say with --data where it is.`);

@@ -16,6 +16,7 @@ programs of the same user can read them. Agents and their programs see neither:
   BRIDLE_MASTER_KEY_PREVIOUS
                           the one before it, until bridle vault rotate
   BRIDLE_GATEWAY_KEY      the key for --gateway
+  BRIDLE_DATABASE_URL     as --database-url
 
 Models are set in the environment, or in bridle.config.ts:
   BRIDLE_MODEL            the model of agents that name none, as provider/model

@@ -62,7 +62,7 @@ export function settingsOf(
   return [...ofOptions, ...ofEnvironment];
 }
 
-const secretOptions = ["apiKey", "tlsKey"];
+const secretOptions = ["apiKey", "tlsKey", "databaseUrl"];
 /** What was read is the content, which is not what somebody wants to see. */
 const fileOptions = ["tlsCert", "tlsClientCa"];
 

@@ -11,10 +11,11 @@ import type { ServeSecrets } from "../settings/secret-files.ts";
 import { problemWith, type ServeSettings } from "../settings/settings.ts";
 import { clock, nodeVersion } from "./basics.ts";
 import { diskSpace, keyFiles, storeOfServer, storesAtRest, writable } from "./data.ts";
+import { databaseInUse } from "./database.ts";
 import { type Answer, type Finding, finding, ok, problem, warning } from "./finding.ts";
 import { configuration, models } from "./of-project.ts";
 import { portUse } from "./ports.ts";
-import { askServer } from "./running-server.ts";
+import { askServer, type RunningServer } from "./running-server.ts";
 
 export async function examine(
   command: Command,
@@ -51,13 +52,23 @@ export async function examine(
     finding("keys", () => keyFiles(directory), "Let the user who runs Bridle own the data directory."),
     finding(
       "store",
-      () => (isHeld ? storeOfServer(directory, settings, server) : storesAtRest(directory)),
+      () => storeAnswer(settings, server, isHeld),
       "Copy the data directory before you try anything.",
     ),
     finding("port", () => portUse("port", ports), "Choose another with --port."),
     finding("grpc-port", () => portUse("grpcPort", ports), "Choose another with --grpc-port."),
     finding("harp-port", () => portUse("harpPort", ports), "Choose another with --harp-port."),
   ]);
+}
+
+async function storeAnswer(
+  settings: ServeSettings,
+  server: RunningServer | null,
+  isHeld: boolean,
+): Promise<Answer> {
+  const directory = resolve(settings.data);
+  if (settings.databaseUrl !== undefined) return await databaseInUse(settings.databaseUrl);
+  return isHeld ? storeOfServer(directory, settings, server) : storesAtRest(directory);
 }
 
 /** What cannot be looked at is complained about by the check that it belongs to. */

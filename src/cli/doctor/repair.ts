@@ -2,6 +2,7 @@
 
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import type { AnyRecord } from "../../kernel/core/fold.ts";
 import type { Folded } from "../../kernel/core/rebuild.ts";
 import { type SalvagedRecord, salvageDocuments } from "../../kernel/core/salvage.ts";
@@ -33,6 +34,8 @@ export async function repair(data: string, given: string, settings: JsonSettings
   const target = resolve(given);
   if (existsSync(target))
     throw new Error(`${target} is there already. Choose a directory that does not exist.`);
+  // What is read of each event is garbage at once. The space for it would grow by tens of megabytes, and nothing would be faster.
+  setFlagsFromString("--semi-space-growth-factor=1");
   const lock = lockDirectory(data);
   mkdirSync(target, { recursive: true, mode: 0o700 });
   try {

@@ -67,7 +67,7 @@ export interface CheckedProof {
   shown: unknown[];
 }
 
-export async function verifyProof(value: unknown): Promise<CheckedProof> {
+async function verifyProof(value: unknown): Promise<CheckedProof> {
   if (!isRecord(value) || value.format !== format) {
     return { problems: ["It is not a proof of bridle gate."], record: {}, approvers: [], shown: [] };
   }

@@ -15,7 +15,7 @@ import {
   wholeNumber,
 } from "./option-parsers.ts";
 
-export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
 export interface ListenSettings extends TlsSettings {
   port: number;

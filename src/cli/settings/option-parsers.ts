@@ -49,6 +49,14 @@ export function daysOrNever(text: string): number | "never" {
   }
 }
 
+/** Nothing of it is repeated: it may have a password. */
+export function databaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isKnown = url !== null && /^postgres(ql)?:$/.test(url.protocol);
+  if (isKnown && url.pathname.length > 1) return text;
+  throw new InvalidArgumentError("It must look like postgres://user:password@host:5432/database.");
+}
+
 export function portOrOff(text: string): number | "off" {
   if (text === "off") return text;
   try {

@@ -12,6 +12,7 @@ export const secretVariables = [
   "BRIDLE_MASTER_KEY",
   "BRIDLE_MASTER_KEY_PREVIOUS",
   "BRIDLE_GATEWAY_KEY",
+  "BRIDLE_DATABASE_URL",
   "BRIDLE_APPROVER_PASSPHRASE",
 ] as const;
 type SecretVariable = (typeof secretVariables)[number];

@@ -27,8 +27,19 @@ export interface Serving {
 export function knownSecrets({ settings, secrets, project }: Serving): string[] {
   const keys = Object.values(project.models.providers ?? {}).map(({ apiKey }) => apiKey);
   const sent = [...sentAlong(project), ...exporterSecrets(process.env)];
-  const all = [settings.apiKey, secrets.gatewayKey, ...secrets.masterKeys, ...keys, ...sent.filter(isSecret)];
+  const all = [
+    settings.apiKey,
+    passwordIn(settings.databaseUrl),
+    secrets.gatewayKey,
+    ...secrets.masterKeys,
+    ...keys,
+    ...sent.filter(isSecret),
+  ];
   return all.filter((secret) => secret != null);
+}
+
+function passwordIn(url: string | undefined): string | null {
+  return url === undefined ? null : decodeURIComponent(new URL(url).password) || null;
 }
 
 /** Shorter values of headers and environments are words, not secrets. */
@@ -62,6 +73,7 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     tls: tlsOf(settings),
     insecureHttp: settings.insecureHttp,
     dataDirectory: resolve(settings.data),
+    databaseUrl: settings.databaseUrl ?? null,
     apiKey: settings.apiKey ?? null,
     logger,
     publicUrl: settings.publicUrl ?? null,

@@ -28,6 +28,7 @@ import {
 } from "./listen-options.ts";
 import {
   addressRange,
+  databaseUrl,
   daysOrNever,
   diskFloor,
   harpId,
@@ -52,6 +53,7 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   stalledClientMs: number;
   agents: string[];
   config?: string;
+  databaseUrl?: string;
   publicUrl?: string;
   oauthIssuer: TrustedIssuer[];
   oauthAudience?: string;
@@ -100,6 +102,12 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_DATA")
     .default(defaultConfig.dataDirectory)
     .argParser(notEmpty),
+  new Option(
+    "--database-url <url>",
+    "keep the log in this PostgreSQL database, as postgres://user@host/database; better set in the environment if it has a password",
+  )
+    .env("BRIDLE_DATABASE_URL")
+    .argParser(databaseUrl),
   apiKeyOption(),
   new Option("--agents <module...>", "modules that export agents to run beside the built-in ones")
     .env("BRIDLE_AGENTS")

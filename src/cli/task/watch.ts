@@ -74,7 +74,7 @@ export async function tellLog(
 }
 
 /** Writes events as they come; gives what they came to. */
-export async function tellEvents(
+async function tellEvents(
   events: AsyncIterable<BridleEvent>,
   taskId: string,
   { json, verbose, full }: WatchSettings,

@@ -7,7 +7,7 @@ import { isExpired, parseTime } from "./times.ts";
 export type KeyState = "pending" | "active" | "deprecated" | "revoked";
 
 /** From pairing, to a person's confirmation, to the overlap of a rotation, to its end. What is revoked stays so. */
-export const keyMoves = {
+const keyMoves = {
   pending: ["active", "revoked"],
   active: ["deprecated", "revoked"],
   deprecated: ["revoked"],

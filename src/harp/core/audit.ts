@@ -23,7 +23,7 @@ export type AuditVerdict =
   /** `head` is the last hash, to be compared with the one that was kept elsewhere. */
   { valid: true; count: number; head: string } | { valid: false; seq: number; why: string };
 
-export const noRecordHash = "0".repeat(64);
+const noRecordHash = "0".repeat(64);
 
 const ownMembers = ["seq", "ts", "event", "prev", "hash"];
 const hashReader = matching(bareHashForm, "64 lowercase hex digits");

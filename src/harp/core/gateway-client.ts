@@ -246,7 +246,7 @@ function errorIn(value: unknown): Record<string, unknown> | null {
 }
 
 /** Of an answer: what it was read as, or that it cannot be read. */
-export function sensible<Answer>(read: () => Answer): Answer {
+function sensible<Answer>(read: () => Answer): Answer {
   try {
     return read();
   } catch (error) {

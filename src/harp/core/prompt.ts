@@ -35,7 +35,7 @@ export interface Prompt {
   extensions?: Record<string, unknown>;
 }
 
-export const promptStatuses = ["queued", "delivered", "rejected", "expired", "error"] as const;
+const promptStatuses = ["queued", "delivered", "rejected", "expired", "error"] as const;
 export type PromptStatus = (typeof promptStatuses)[number];
 
 export interface PromptAck {

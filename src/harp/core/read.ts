@@ -13,7 +13,7 @@ type Shape = Record<string, Reader<unknown>>;
 type ReadOf<Members extends Shape> = { [Name in keyof Members]: ReturnType<Members[Name]> };
 
 /** As long as any id may be. */
-export const idLengthMax = 128;
+const idLengthMax = 128;
 
 /** Exactly these members: the first all there, the second where they are, and no others. */
 export function closed<Required extends Shape, Optional extends Shape = Record<never, never>>(

@@ -5,18 +5,11 @@ import { HarpError } from "./harp-error.ts";
 import { closed, id, malformed, matching, object, oneOf, only, type Reader, text, time } from "./read.ts";
 import { parseTime } from "./times.ts";
 
-export const sessionStates = [
-  "idle",
-  "planning",
-  "editing",
-  "executing",
-  "waiting_approval",
-  "error",
-] as const;
+const sessionStates = ["idle", "planning", "editing", "executing", "waiting_approval", "error"] as const;
 export type SessionState = (typeof sessionStates)[number];
-export const snapshotTypes = ["summary", "plan", "diff_summary", "context"] as const;
+const snapshotTypes = ["summary", "plan", "diff_summary", "context"] as const;
 export type SnapshotType = (typeof snapshotTypes)[number];
-export const endReasons = ["user_end", "timeout", "policy_kill"] as const;
+const endReasons = ["user_end", "timeout", "policy_kill"] as const;
 export type EndReason = (typeof endReasons)[number];
 
 export interface SessionStart {

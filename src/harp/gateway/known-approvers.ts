@@ -6,7 +6,7 @@ import { timeText } from "./times.ts";
 
 const approverKind = "approver";
 /** Approvers that one request can go to; of more than these, those who came last. */
-export const approversMax = 1000;
+const approversMax = 1000;
 /** Remembered so that not every call asks the store; forgotten all at once when there are more. */
 const seenMax = 20_000;
 

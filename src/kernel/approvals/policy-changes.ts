@@ -46,7 +46,7 @@ export function requestChange(
 }
 
 /** Who has agreed so far, with keys that still count; null while that is not enough. */
-export function consentOf(
+function consentOf(
   record: PolicyChangeRecord,
   keys: readonly ApproverKey[],
   nowMs: number,

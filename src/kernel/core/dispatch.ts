@@ -274,7 +274,7 @@ function decideWhole<Request, Result>(
       expiresAt: unit.deps.clock.now() + (command.keptMs?.(result) ?? onceKeptMs),
     };
   }
-  unit.assertSearched();
+  unit.settle();
   return { result, batch };
 }
 

@@ -1,5 +1,7 @@
 /** The one error taxonomy. Surfaces map codes to their wire, each with one total table; nothing here knows HTTP. */
 
+import { StoreUnavailable } from "../../store/port.ts";
+
 export const errorTypes = {
   invalid_request: "request_error",
   invalid_state_transition: "request_error",
@@ -56,6 +58,17 @@ export function cannotWrite(reason: string, cause?: unknown): HarnessError {
   return new HarnessError("service_unavailable", message, { details: { reason } }, { cause });
 }
 
+/** What the harness refuses, and a database that could not be read; null for what is a bug. */
+export function refusalFor(error: unknown): HarnessError | null {
+  if (error instanceof HarnessError) return error;
+  return error instanceof StoreUnavailable ? cannotRead(error.fault ?? "the read failed", error) : null;
+}
+
+export function cannotRead(reason: string, cause?: unknown): HarnessError {
+  const message = `Cannot read the database (${reason}). Repeat the request later.`;
+  return new HarnessError("service_unavailable", message, { details: { reason } }, { cause });
+}
+
 /** The disk failed in the middle of a commit. */
 export function outcomeUnknown(cause: unknown): HarnessError {
   const message =
@@ -65,8 +78,9 @@ export function outcomeUnknown(cause: unknown): HarnessError {
 
 /** Whether the same work may succeed later, because others were faster or the disk was at fault. */
 export function isTransient(error: unknown): boolean {
-  if (!(error instanceof HarnessError)) return false;
-  return ["service_unavailable", "write_outcome_unknown", "conflict"].includes(error.code);
+  const refusal = refusalFor(error);
+  if (refusal === null) return false;
+  return ["service_unavailable", "write_outcome_unknown", "conflict"].includes(refusal.code);
 }
 
 /** Nothing was written, and the same write succeeds once the disk works again. */

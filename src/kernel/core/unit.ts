@@ -157,11 +157,6 @@ export class Unit {
     this.#redactor = redactor.within(this.#loaded.budget);
   }
 
-  /** Throws when texts were too long to be searched now; then nothing of this unit may be used. */
-  assertSearched(): void {
-    if (this.#loaded.budget.isExceeded) throw new Error("Texts have to be searched for secrets first.");
-  }
-
   newId(prefix: string): string {
     return this.#loaded.id(this.#idCount++, prefix);
   }
@@ -366,7 +361,7 @@ export class Unit {
     this.#loaded.hold(ids);
   }
 
-  /** What has to be done in memory once this is decided, right before it is committed. */
+  /** What has to be done in memory once this is decided and searched, right before it is committed. */
   beforeCommit(act: () => void): void {
     this.#beforeCommit.push(act);
   }
@@ -415,9 +410,14 @@ export class Unit {
     this.#staged.push({ sha256, stagedBytes });
   }
 
+  /** Throws when texts were too long to be searched now; then nothing of this unit may be used. Otherwise it is about to be committed. */
+  settle(): void {
+    if (this.#loaded.budget.isExceeded) throw new Error("Texts have to be searched for secrets first.");
+    for (const act of this.#beforeCommit) act();
+  }
+
   /** What it comes to, to be committed at once. */
   batch(): Batch {
-    for (const act of this.#beforeCommit) act();
     const tracked = [...this.#tracked];
     const { tenantId } = this.caller;
     return {

@@ -10,7 +10,7 @@ import type { TraceContext } from "../core/trace.ts";
 import type { Resource } from "./resource.ts";
 
 /** In whose shape the webhook is told: that of the protocol under which it was registered. */
-export const pushVersions = ["1.0", "0.3"] as const;
+const pushVersions = ["1.0", "0.3"] as const;
 export type PushVersion = (typeof pushVersions)[number];
 
 /** `ended`: the end of the task was told. `failed`: the webhook was given up. */

@@ -26,11 +26,7 @@ export interface ReceiptDeps extends ReadDeps {
   receipts: ReceiptProgress;
 }
 
-export async function getReceiptRecord(
-  deps: ReceiptDeps,
-  caller: Caller,
-  id: string,
-): Promise<ReceiptRecord> {
+async function getReceiptRecord(deps: ReceiptDeps, caller: Caller, id: string): Promise<ReceiptRecord> {
   requireScope(caller, readScope.receipt);
   await deps.receipts.caughtUp();
   return await getRecord(deps, caller, "receipt", id);

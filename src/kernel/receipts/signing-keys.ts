@@ -69,7 +69,7 @@ function addKey(unit: Unit, key: SigningKey): SigningKeyRecord {
 }
 
 /** Every key that receipts of this server may be signed with, oldest first. */
-export async function listSigningKeys(store: Store): Promise<SigningKeyRecord[]> {
+async function listSigningKeys(store: Store): Promise<SigningKeyRecord[]> {
   const documents = await store.of(defaultTenantId).list({
     kind: "signing_key",
     order: "oldest_first",

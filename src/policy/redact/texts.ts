@@ -239,7 +239,7 @@ function withoutCookies(text: string): string {
  * full of keys; but after an escape (`\n`, `%3D`, the end of a terminal colour), whose last letter is not the word's.
  * The patterns look back only once they have found a prefix, which is rare.
  */
-export const wordStart = String.raw`(?:^|[^\w-]|${escapeEnd})`;
+const wordStart = String.raw`(?:^|[^\w-]|${escapeEnd})`;
 const base64Start = String.raw`(?:^|[^\w+/-]|${escapeEnd})`;
 
 // Three parts; five when encrypted (RFC 7516, 3.1), of which the second may be empty.
@@ -290,6 +290,6 @@ function isIssued(prefix: string, rest: string): boolean {
   }
 }
 
-export function looksRandom(text: string): boolean {
+function looksRandom(text: string): boolean {
   return /[0-9A-Z]|[a-z]{16}/.test(text);
 }

@@ -111,7 +111,7 @@ function artifactFrom({ artifactId, name, parts }: Artifact): HandoffArtifact {
   return { artifact_id: artifactId, name: name || artifactId, parts: partsFrom(parts) };
 }
 
-export function partsFrom(parts: readonly RemotePart[]): Part[] {
+function partsFrom(parts: readonly RemotePart[]): Part[] {
   return parts.flatMap(({ content, mediaType }): Part[] => {
     switch (content?.$case) {
       case "text":
@@ -134,7 +134,7 @@ function fileRef(uri: string, mediaType: string): Part {
   return { type: "file_ref", uri, mime_type: mediaType || "application/octet-stream", visibility: "public" };
 }
 
-export function remoteParts(parts: readonly Part[]): RemotePart[] {
+function remoteParts(parts: readonly Part[]): RemotePart[] {
   return parts.map((part) => ({
     content: contentOf(part),
     metadata: undefined,

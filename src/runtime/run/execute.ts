@@ -13,7 +13,7 @@ import {
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { problemWithInput } from "../../kernel/skills/skills.ts";
 import { appendMessage, type Ending, endTask, moveTask } from "../../kernel/tasks/tasks.ts";
-import type { JsonObject, JsonValue } from "../../store/port.ts";
+import { type JsonObject, type JsonValue, StoreUnavailable } from "../../store/port.ts";
 import type { Agent, ReceivedMessage, ReceivedPart } from "../agents/agent.ts";
 import { inputSchemaOf } from "../agents/registry.ts";
 import { createContext, type RunInput } from "../context/context.ts";
@@ -31,6 +31,8 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
     await run.assertNothingLeft();
     await Promise.race([run.conclude((unit, current) => complete(unit, current, result)), run.fatal]);
   } catch (error) {
+    // The database is at fault, not the agent: the run begins again from what is recorded.
+    if (error instanceof StoreUnavailable) return run.finish({ how: "crashed", error });
     if (!(error instanceof AgentFailure)) thrown = error;
     await run.conclude((unit, current) =>
       endTask(unit, current, { status: "FAILED", failure: failureOf(error) }),

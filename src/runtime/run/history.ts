@@ -206,6 +206,7 @@ function historyStore(
     scrub: async () => {},
     head: async () => stored.length,
     writeFault: () => null,
+    readFault: () => null,
     shortage: () => null,
     follow: () => () => {},
     close: async () => {},

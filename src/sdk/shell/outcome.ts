@@ -32,7 +32,7 @@ export interface Outcome {
 }
 
 /** Larger results belong into an attachment. */
-export const resultCharsMax = 16_384;
+const resultCharsMax = 16_384;
 const reasonCharsMax = 1000;
 
 /** What a handler gave back, as JSON; throws for what is none or too large. */

@@ -24,7 +24,7 @@ export interface DirectiveProfile {
 }
 
 /** The vendor's part of an `extensions` object; empty when it has none. */
-export function vendorPart(extensions: Json | undefined): JsonObject {
+function vendorPart(extensions: Json | undefined): JsonObject {
   const part = isObject(extensions) ? member(extensions, vendor) : undefined;
   return isObject(part) ? part : {};
 }

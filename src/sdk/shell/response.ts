@@ -19,7 +19,7 @@ import {
 export const protocolVersion = "1.0.0";
 
 /** More directives in one response than anybody can follow. */
-export const directivesMax = 1000;
+const directivesMax = 1000;
 const denialsMax = 1000;
 const versionsMax = 100;
 const idCharsMax = 1024;

@@ -142,6 +142,7 @@ export function createMemoryStore(contents = new MemoryContents()): WholeStore {
     head: async () => contents.head,
     cursor: async (name) => contents.cursors.get(name) ?? 0,
     writeFault: () => (isClosed ? "closed" : null),
+    readFault: () => null,
     shortage: () => null,
     follow(listener) {
       listeners.add(listener);

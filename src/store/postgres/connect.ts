@@ -100,6 +100,13 @@ const faultsByCode: readonly (readonly [code: RegExp, fault: string])[] = [
   [/^XX00[12]$/, "database damaged"],
 ];
 
+const away = "database unreachable";
+
+/** Whether a fault is that the server is not to be reached, for reading either. */
+export function isAway(fault: string | null): boolean {
+  return fault === away;
+}
+
 /** The SQLSTATE of an error of the server. */
 export function sqlStateOf(error: unknown): string | null {
   if (!(error instanceof Error && "severity" in error && "code" in error)) return null;
@@ -109,7 +116,7 @@ export function sqlStateOf(error: unknown): string | null {
 /** What is wrong with the database, in words that a client may read; null if only the statement is at fault. */
 export function databaseFaultOf(error: unknown): string | null {
   const state = sqlStateOf(error);
-  if (state === null) return isOfDriver(error) ? "database unreachable" : null;
+  if (state === null) return isOfDriver(error) ? away : null;
   return faultsByCode.find(([code]) => code.test(state))?.[1] ?? null;
 }
 

@@ -10,9 +10,17 @@
 import type { Client } from "pg";
 import type { BatchResult, BatchRows } from "../batch-rows.ts";
 import type { GroupWriter } from "../commit-queue.ts";
+import { failPoint } from "../fail-point.ts";
 import { checkedRow, type Row } from "../log-rows.ts";
-import { type Position, StoreUnavailable } from "../port.ts";
-import { databaseFaultOf, isConnectionLost, isRetryable, rowsOf, type Statement } from "./connect.ts";
+import { OutcomeUnknown, type Position, StoreUnavailable } from "../port.ts";
+import {
+  databaseFaultOf,
+  isConnectionLost,
+  isRetryable,
+  rowsOf,
+  type Statement,
+  sqlStateOf,
+} from "./connect.ts";
 import { GroupChanges, type Head } from "./group-changes.ts";
 import type { WriteConnection } from "./write-connection.ts";
 import * as sql from "./write-statements.ts";
@@ -52,16 +60,27 @@ export class PostgresGroupWriter implements GroupWriter {
   async write(batches: BatchRows[]): Promise<BatchResult[]> {
     const results = await this.#patiently(batches);
     const first = results.find((result) => "ok" in result && result.ok.sequences.length > 0);
-    if (first !== undefined && "ok" in first) await this.#parts.tellUpTo(first.ok.first - 1);
+    if (first !== undefined && "ok" in first) await this.#tellBefore(first.ok.first);
     return results;
+  }
+
+  /** It is committed: a database that is away now must not make a refusal of it. */
+  async #tellBefore(first: Position): Promise<void> {
+    try {
+      await this.#parts.tellUpTo(first - 1);
+    } catch (error) {
+      throw new OutcomeUnknown("What was committed before cannot be read now", { cause: error });
+    }
   }
 
   async probe(): Promise<string | null> {
     try {
       const client = await this.#parts.connection.ready(performance.now() + patienceMs);
-      await client.query(sql.markGroup(this.#parts.writerId, this.#group));
+      await client.query(sql.markSeen(this.#parts.writerId));
       return null;
     } catch (error) {
+      // Within a transaction that has failed: whoever wrote that knows why.
+      if (sqlStateOf(error) === "25P02") return null;
       return databaseFaultOf(error) ?? messageOf(error);
     }
   }
@@ -112,6 +131,7 @@ export class PostgresGroupWriter implements GroupWriter {
   }
 
   async #transaction(client: Client, batches: BatchRows[]): Promise<BatchResult[]> {
+    failPoint("commit.begun");
     const changes = new GroupChanges(await this.#state(client, batches));
     const results = batches.map((batch) => changes.add(batch));
     if (!results.some((result) => "ok" in result)) {
@@ -121,7 +141,9 @@ export class PostgresGroupWriter implements GroupWriter {
     const group = ++this.#group;
     const statements = [...sql.changeStatements(changes), sql.markGroup(this.#parts.writerId, group)];
     const sent = statements.map((one) => client.query(one));
+    failPoint("commit.written");
     const committed = client.query(sql.commit);
+    failPoint("commit.syncing");
     const notification = this.#parts.notification(changes.position);
     // A hint only: who misses it looks at the log by itself.
     if (notification !== null) client.query(notification).catch(() => {});
@@ -131,6 +153,7 @@ export class PostgresGroupWriter implements GroupWriter {
     if (outcome.status === "rejected") throw new Unanswered(results, outcome.reason);
     // What failed within is rolled back by COMMIT.
     if (outcome.value.command !== "COMMIT") throw new Error("The transaction was rolled back");
+    failPoint("commit.durable");
     return results;
   }
 

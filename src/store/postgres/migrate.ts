@@ -5,8 +5,8 @@ import type { Position } from "../port.ts";
 import { rowsOf } from "./connect.ts";
 import { migrations } from "./schema.ts";
 
-/** The first half of an advisory lock; the second one is the schema. */
-export const lockClass = { migrate: 0x62726d67, serve: 0x62727376 } as const;
+/** "brmg", the first half of an advisory lock; the second one is the schema. */
+const lockClass = 0x62726d67;
 
 /** Positions in one partition of the log: some tens of gigabytes. */
 const partitionPositions = 10_000_000;
@@ -16,7 +16,7 @@ export async function migrate(client: Client, schema: string): Promise<number[]>
   await client.query("BEGIN");
   try {
     await client.query("SET LOCAL statement_timeout = 0");
-    await client.query("SELECT pg_advisory_xact_lock($1, hashtext($2))", [lockClass.migrate, schema]);
+    await client.query("SELECT pg_advisory_xact_lock($1, hashtext($2))", [lockClass, schema]);
     if (!(await isThere(client, schema))) {
       await client.query(`CREATE SCHEMA IF NOT EXISTS ${escapeIdentifier(schema)}`);
       await client.query("CREATE TABLE schema_version (version integer NOT NULL)");
@@ -59,7 +59,7 @@ export async function makePartitions(
   const [first, last] = [Math.floor(from / partitionPositions), Math.floor(through / partitionPositions)];
   await client.query("BEGIN");
   try {
-    await client.query("SELECT pg_advisory_xact_lock($1, hashtext($2))", [lockClass.migrate, schema]);
+    await client.query("SELECT pg_advisory_xact_lock($1, hashtext($2))", [lockClass, schema]);
     for (let number = first; number <= last; number++) await makePartition(client, number);
     await client.query("COMMIT");
     return (last + 1) * partitionPositions - 1;

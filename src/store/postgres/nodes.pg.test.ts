@@ -173,6 +173,43 @@ describe("PostgreSQL store: several stores", () => {
   });
 });
 
+describe("PostgreSQL store: alone", () => {
+  test("PGS-10 a store that another one has followed commits nothing more", async () => {
+    const place = await newPlace();
+    const stopped = Promise.withResolvers<string>();
+    const first = await openPostgresStore({ ...place, isSole: true }, { stopped: stopped.resolve });
+    await first.commit(change("a", 0));
+    await assert.rejects(openPostgresStore({ ...place, isSole: true }), /Another server uses this database/);
+    const server = await sharedPostgres();
+    await server.query(`UPDATE ${place.schema}.head SET epoch = epoch + 1`, place.url);
+    await assert.rejects(first.commit(change("a", 1)), StoreUnavailable);
+    assert.equal(await stopped.promise, "another server has taken over this database");
+    await first.close();
+    const second = await openPostgresStore({ ...place, isSole: true });
+    assert.equal((await second.of("tenant").get("thing", "a"))?.version, 1);
+    await second.close();
+  });
+
+  test("PGS-10 documents in memory are as they are in the database, however reads and commits meet", async () => {
+    const place = await newPlace();
+    const store = await openPostgresStore({ ...place, isSole: true });
+    await store.commit(change("a", 0));
+    for (let version = 1; version <= 40; version++) {
+      const reads = upTo(3).map(() => store.of("tenant").get("thing", "a"));
+      const committed = store.commit(change("a", version));
+      const seen = await Promise.all([...reads, committed.then(() => store.of("tenant").get("thing", "a"))]);
+      assert.equal(seen.at(-1)?.version, version + 1);
+      assert.equal(store.of("tenant").known("thing", "a")?.version ?? version + 1, version + 1);
+    }
+    const trim = { events: [], documents: [{ kind: "thing", id: "a" }], unlisted: [] };
+    const read = store.of("tenant").get("thing", "a");
+    await store.commit({ expect: [], events: [], put: [], blobs: [], trim });
+    await read;
+    assert.equal(await store.of("tenant").get("thing", "a"), undefined);
+    await store.close();
+  });
+});
+
 describe("PostgreSQL store: tenants, damage, partitions", () => {
   test("PGS-4 policies show a connection the rows of its tenant only", async () => {
     await using stores = new Stores();

@@ -17,8 +17,8 @@ import {
 } from "./connect.ts";
 import { statement } from "./statements.ts";
 
-/** How long a read waits for a server that is away. */
-const patienceMs = 3000;
+/** How long a read waits for a server that is away. New requests are refused meanwhile; work that has begun goes on. */
+const patienceMs = 30_000;
 const pauseMsFirst = 50;
 const pauseMsMax = 500;
 
@@ -26,11 +26,13 @@ const nameTenant = (tenantId: string) => statement("SELECT set_config('bridle.te
 
 export class ReadPool {
   readonly #pool: Pool;
+  readonly #onFault: (fault: string) => void;
   /** The tenant that a connection has named last. */
   readonly #named = new WeakMap<ClientBase, string>();
 
-  constructor(place: DatabasePlace, connectionsMax: number) {
+  constructor(place: DatabasePlace, connectionsMax: number, onFault: (fault: string) => void) {
     this.#pool = poolOf(place, connectionsMax);
+    this.#onFault = onFault;
   }
 
   /** The rows that a tenant sees; null is every tenant's. Throws `StoreUnavailable`. */
@@ -95,7 +97,9 @@ export class ReadPool {
       try {
         return await act();
       } catch (error) {
-        if (!isConnectionLost(error) || performance.now() + pauseMs > giveUpAt) throw asUnavailable(error);
+        const isAway = isConnectionLost(error);
+        if (isAway && pauseMs > pauseMsFirst) this.#onFault(databaseFaultOf(error) ?? "database unreachable");
+        if (!isAway || performance.now() + pauseMs > giveUpAt) throw asUnavailable(error);
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     }

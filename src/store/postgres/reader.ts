@@ -14,6 +14,7 @@ import type {
   StoredEvent,
 } from "../port.ts";
 import type { DueQuery } from "../whole-store.ts";
+import type { ReadDocument } from "./cached-documents.ts";
 import * as documents from "./document-statements.ts";
 import * as log from "./log-statements.ts";
 import type { ReadPool } from "./read-pool.ts";
@@ -28,24 +29,10 @@ export class Reader {
     this.#pool = pool;
   }
 
-  async get(tenantId: string | null, kind: string, id: string): Promise<StoredDocument | undefined> {
-    const [row] = await this.#pool.read(tenantId, documents.getDocuments(tenantId, [id]));
-    return row?.kind === kind ? toDocument(row) : undefined;
-  }
-
-  /** In the order of the keys. */
-  async getMany(
-    tenantId: string,
-    keys: readonly { kind: string; id: string }[],
-  ): Promise<(StoredDocument | undefined)[]> {
-    if (keys.length === 0) return [];
-    const ids = [...new Set(keys.map(({ id }) => id))];
+  /** Those that there are, in any order. */
+  async get(tenantId: string | null, ids: readonly string[]): Promise<ReadDocument[]> {
     const rows = await this.#pool.read(tenantId, documents.getDocuments(tenantId, ids));
-    const found = new Map(rows.map((row) => [String(row.id), toDocument(row)]));
-    return keys.map(({ kind, id }) => {
-      const document = found.get(id);
-      return document?.kind === kind ? document : undefined;
-    });
+    return rows.map((row) => ({ document: toDocument(row), bytes: String(row.body).length }));
   }
 
   async list(tenantId: string | null, query: DocumentQuery): Promise<StoredDocument[]> {

@@ -6,6 +6,7 @@
 import type { Client } from "pg";
 import { StoreUnavailable } from "../port.ts";
 import { connect, type DatabasePlace, databaseFaultOf } from "./connect.ts";
+import { DatabaseUnusable } from "./database-unusable.ts";
 
 const pauseMsFirst = 50;
 const pauseMsMax = 1000;
@@ -15,6 +16,12 @@ export class WriterFenced extends Error {
   override name = "WriterFenced";
 }
 
+/** Another server holds the database now. It may be the rest of a connection that this server has lost. */
+export class DatabaseHeld extends Error {
+  override name = "DatabaseHeld";
+  readonly fault = "database held by another server";
+}
+
 export interface WriteConnectionOptions {
   place: DatabasePlace;
   /** Prepares a new connection: takes what it must hold. Throws `WriterFenced`. */
@@ -22,6 +29,8 @@ export interface WriteConnectionOptions {
   /** The epoch that commits must find; null when others may write too. */
   epoch(): number | null;
   onFenced(reason: string): void;
+  /** The connection ended by itself. */
+  onLost(): void;
 }
 
 export class WriteConnection {
@@ -43,7 +52,8 @@ export class WriteConnection {
         return await this.#connecting;
       } catch (error) {
         if (error instanceof WriterFenced) this.#options.onFenced(error.message);
-        const isHopeless = error instanceof WriterFenced || this.#isClosed;
+        const isHopeless =
+          error instanceof WriterFenced || error instanceof DatabaseUnusable || this.#isClosed;
         if (isHopeless || performance.now() + pauseMs > giveUpAt) throw unavailable(error);
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       } finally {
@@ -83,6 +93,7 @@ export class WriteConnection {
     // An error ends a connection, but not before its last queries were told.
     client.once("end", () => {
       if (this.#client === client) this.#client = null;
+      if (!this.#isClosed) this.#options.onLost();
     });
     this.#client = client;
     return client;
@@ -90,6 +101,10 @@ export class WriteConnection {
 }
 
 function unavailable(error: unknown): StoreUnavailable {
-  const fault = databaseFaultOf(error) ?? (error instanceof Error ? error.message : String(error));
+  const fault = error instanceof DatabaseHeld ? error.fault : faultOf(error);
   return new StoreUnavailable(`Cannot use the database (${fault})`, { fault, cause: error });
+}
+
+function faultOf(error: unknown): string {
+  return databaseFaultOf(error) ?? (error instanceof Error ? error.message : String(error));
 }

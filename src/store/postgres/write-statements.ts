@@ -210,6 +210,11 @@ export function markGroup(writerId: string, group: number): Statement {
   return statement(sql, writerId, group);
 }
 
+/** Writes something small, which must not look like a group. */
+export function markSeen(writerId: string): Statement {
+  return statement("UPDATE writers SET seen = now() WHERE id = $1", writerId);
+}
+
 export function lastGroup(writerId: string): Statement {
   return statement("SELECT groups FROM writers WHERE id = $1", writerId);
 }

@@ -9,8 +9,8 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { checkedBlob, checkedChunks } from "../checked-blob.ts";
+import { failPoint } from "../fail-point.ts";
 import { BlobTooLarge, diskFaultOf, type OpenBlob, type StagedBlob, StoreUnavailable } from "../port.ts";
-import { failPoint } from "./fail-point.ts";
 import { VerifiedFiles } from "./verified-files.ts";
 
 const incoming = "incoming";

@@ -4,8 +4,8 @@
  */
 
 import type { BatchResult, BatchRows } from "../batch-rows.ts";
+import { failPoint } from "../fail-point.ts";
 import { WriterFenced } from "./epoch.ts";
-import { failPoint } from "./fail-point.ts";
 import { DocumentExists } from "./pending-documents.ts";
 import type { BatchWriter } from "./write-batch.ts";
 import { CommitUncertain, type WriteConnection } from "./write-connection.ts";

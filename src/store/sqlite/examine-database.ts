@@ -212,7 +212,7 @@ export function lastPosition(db: DatabaseSync): Position {
   return Number(db.prepare("SELECT coalesce(max(last), 0) AS head FROM log").get()?.head ?? 0);
 }
 
-export function blobFile(directory: string, sha256: string): string {
+function blobFile(directory: string, sha256: string): string {
   return join(directory, "blobs", sha256.slice(0, 2), sha256);
 }
 

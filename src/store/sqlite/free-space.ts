@@ -4,8 +4,8 @@
  */
 
 import { statfsSync } from "node:fs";
+import { failPoint } from "../fail-point.ts";
 import { diskFaultOf, type Shortage } from "../port.ts";
-import { failPoint } from "./fail-point.ts";
 
 export interface DiskFloor {
   bytes: number;

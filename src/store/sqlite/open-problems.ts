@@ -50,7 +50,7 @@ export function assertNotLost(directory: string): void {
 }
 
 /** What is wrong if the database is missing beside its other files; null otherwise. */
-export function lostDatabase(directory: string): string | null {
+function lostDatabase(directory: string): string | null {
   const file = join(directory, "bridle.db");
   if (existsSync(file) && statSync(file).size > 0) return null;
   const [left] = [...leftBeside(directory)];

@@ -101,6 +101,7 @@ export async function openSqliteStore(
       },
       head: async () => told,
       writeFault: () => writer.writeFault,
+      readFault: () => null,
       shortage: () => space.shortage(),
       follow(listener) {
         listeners.add(listener);

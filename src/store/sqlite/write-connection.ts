@@ -5,9 +5,9 @@
  */
 
 import { DatabaseSync } from "node:sqlite";
+import { failPoint } from "../fail-point.ts";
 import type { Position } from "../port.ts";
 import { EpochGuard, takeEpoch, WriterFenced } from "./epoch.ts";
-import { failPoint } from "./fail-point.ts";
 import { LogRewriter } from "./rewrite.ts";
 import { configure } from "./schema.ts";
 import { BatchWriter } from "./write-batch.ts";

@@ -8,9 +8,9 @@
 
 import { flushCompileCache } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
+import { failPoint } from "../fail-point.ts";
 import { BatchCommitter } from "./commit-batches.ts";
 import { WriterFenced } from "./epoch.ts";
-import { failPoint } from "./fail-point.ts";
 import type { Request, Response, WriterOptions } from "./protocol.ts";
 import { CommitUncertain, WriteConnection } from "./write-connection.ts";
 import { writeFaultOf } from "./write-fault.ts";

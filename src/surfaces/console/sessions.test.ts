@@ -19,8 +19,8 @@ after(() => rmSync(place, { recursive: true }));
 
 test("CON-3 a session takes both of its secrets and outlives a restart, and its file opens nothing", () => {
   const sessions = new ConsoleSessions({ file, now });
-  const secrets = sessions.begin(credential);
-  const other = sessions.begin("another");
+  const secrets = sessions.begin(credential, "ann");
+  const other = sessions.begin("another", "bob");
   const restarted = new ConsoleSessions({ file, now });
   for (const known of [sessions, restarted]) {
     assert.equal(known.credentialOf(secrets), credential);
@@ -35,7 +35,7 @@ test("CON-3 a session takes both of its secrets and outlives a restart, and its 
 
 test("CON-3 a session ends when somebody signs out, and after a week", () => {
   const sessions = new ConsoleSessions({ file, now });
-  const [first, second] = [sessions.begin(credential), sessions.begin(credential)];
+  const [first, second] = [sessions.begin(credential, "ann"), sessions.begin(credential, "ann")];
   sessions.end(first.cookie);
   assert.equal(sessions.credentialOf(first), null);
   assert.equal(new ConsoleSessions({ file, now }).credentialOf(first), null);
@@ -44,12 +44,19 @@ test("CON-3 a session ends when somebody signs out, and after a week", () => {
   assert.equal(sessions.credentialOf(second), null);
 });
 
-test("CON-3 sessions are bounded, and a damaged file costs no more than the sessions", () => {
+test("CON-3 sessions are bounded, and whoever has the most loses the oldest, nobody else", () => {
   const sessions = new ConsoleSessions({ file, now });
-  const first = sessions.begin(credential);
-  for (let n = 0; n < 500; n++) sessions.begin(credential);
+  const others = sessions.begin(credential, "others");
+  const first = sessions.begin(credential, "many");
+  for (let n = 0; n < 20; n++) sessions.begin(credential, "many");
   assert.equal(sessions.credentialOf(first), null);
+  for (let n = 0; n < 600; n++) sessions.begin(credential, `key ${n % 40}`);
+  assert.equal(sessions.credentialOf(others), credential);
   assert.equal(JSON.parse(readFileSync(file, "utf8")).length, 500);
+});
+
+test("CON-3 a damaged file costs no more than the sessions", () => {
+  const first = new ConsoleSessions({ file, now }).begin(credential, "ann");
   for (const damage of [
     "{",
     "[1, null]",

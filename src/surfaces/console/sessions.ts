@@ -12,12 +12,15 @@ import { readPrivateFile, writePrivateFile } from "../../policy/private-file.ts"
 
 /** How long a browser stays signed in, however often it is used. */
 export const sessionMs = 7 * 24 * 60 * 60 * 1000;
-/** The oldest make room for more. */
+/** Sessions of everybody, and of one key. The oldest of whoever has the most make room for more. */
 const sessionsMax = 500;
+const sessionsOfOneMax = 20;
 const ivBytes = 12;
 const tagBytes = 16;
 
 interface Kept {
+  /** A hash of whose it is, in hex. */
+  owner: string;
   /** Hashes of the two secrets, in hex. */
   id: string;
   page: string;
@@ -47,14 +50,15 @@ export class ConsoleSessions {
     this.#sessions = new Map(readKept(deps.file).map((kept) => [kept.id, kept]));
   }
 
-  begin(credential: string): SessionSecrets {
+  /** The owner is whoever the credential stands for: a key has any number of tokens. */
+  begin(credential: string, ownerName: string): SessionSecrets {
     const secrets = { cookie: newSecret(), page: newSecret() };
     const id = idOf(secrets.cookie);
+    const owner = hash("sha256", ownerName, "hex");
     this.#dropEnded();
-    const [oldest] = this.#sessions.keys();
-    if (oldest !== undefined && this.#sessions.size >= sessionsMax) this.#sessions.delete(oldest);
+    this.#makeRoom(owner);
     this.#sessions.set(id, {
-      id,
+      ...{ id, owner },
       page: hash("sha256", secrets.page, "hex"),
       sealed: seal(credential, secrets.cookie),
       until: this.#deps.now() + sessionMs,
@@ -72,6 +76,15 @@ export class ConsoleSessions {
 
   end(cookie: string): void {
     if (this.#sessions.delete(idOf(cookie))) this.#write();
+  }
+
+  #makeRoom(owner: string): void {
+    const byOwner = Map.groupBy(this.#sessions.values(), (kept) => kept.owner);
+    const own = byOwner.get(owner) ?? [];
+    const [most = []] = [...byOwner.values()].sort((a, b) => b.length - a.length);
+    const crowd = own.length >= sessionsOfOneMax ? own : this.#sessions.size >= sessionsMax ? most : [];
+    const [oldest] = crowd;
+    if (oldest !== undefined) this.#sessions.delete(oldest.id);
   }
 
   #dropEnded(): void {
@@ -126,8 +139,8 @@ function readKept(file: string): Kept[] {
 }
 
 function isKept(value: unknown): value is Kept {
-  const { id, page, sealed, until }: Record<string, unknown> = Object(value);
+  const { id, owner, page, sealed, until }: Record<string, unknown> = Object(value);
   const isHash = (text: unknown) => typeof text === "string" && /^[0-9a-f]{64}$/.test(text);
   const isSealed = typeof sealed === "string" && sealed.length >= (ivBytes + tagBytes) * 1.3;
-  return isHash(id) && isHash(page) && isSealed && typeof until === "number";
+  return isHash(id) && isHash(owner) && isHash(page) && isSealed && typeof until === "number";
 }

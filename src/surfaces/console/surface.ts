@@ -91,7 +91,8 @@ async function signIn(options: ConsoleOptions, request: FastifyRequest, reply: F
       "This key is wrong, expired or revoked, or may not be used from here.",
     );
   }
-  const { cookie, page } = sessions.begin(credential);
+  const { tenantId, actor, keyId = null } = caller;
+  const { cookie, page } = sessions.begin(credential, JSON.stringify([tenantId, actor, keyId]));
   await noteSignIn(kernel, caller, isLink ? "link" : "key");
   reply.header("Set-Cookie", sessionCookie(request, cookie, { seconds: sessionMs / 1000, isHttps }));
   return { ...present(caller, options), session: page };

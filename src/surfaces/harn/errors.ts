@@ -1,7 +1,7 @@
 /** Every error of the kernel, as the Harn Agents Protocol says it over HTTP. */
 
 import type { FastifyError } from "fastify";
-import { type ErrorCode, errorTypes, HarnessError } from "../../kernel/core/errors.ts";
+import { type ErrorCode, errorTypes, HarnessError, refusalFor } from "../../kernel/core/errors.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 
 export const httpStatus: Record<ErrorCode, number> = {
@@ -45,7 +45,7 @@ export interface ErrorAnswer {
 }
 
 export function toErrorAnswer(error: unknown, requestId: string, redactor: Redactor): ErrorAnswer {
-  const known = error instanceof HarnessError ? error : fromFastify(error);
+  const known = refusalFor(error) ?? fromFastify(error);
   const refusal = known ?? new HarnessError("internal_error", "Something went wrong on the server.");
   // An error may quote what it refuses, and that may be a secret in the wrong place.
   const { code, message, param, details } = redactor.value({

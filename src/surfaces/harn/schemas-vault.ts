@@ -56,7 +56,7 @@ export const WorkspaceFile = Type.Object({
   bytes: Type.Integer({ minimum: 0 }),
   sha256: Type.String(),
 });
-export const WorkspaceFileListing = Type.Object({
+const WorkspaceFileListing = Type.Object({
   object: Type.Literal("file_listing"),
   workspace_id: Type.String(),
   path: Type.String(),

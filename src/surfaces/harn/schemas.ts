@@ -3,7 +3,7 @@
  * Objects may carry fields that are not listed; they are ignored.
  */
 
-import { type Static, type TProperties, type TSchema, Type } from "typebox";
+import { type TProperties, type TSchema, Type } from "typebox";
 import { errorTypes } from "../../kernel/core/errors.ts";
 import { replayModes } from "../../kernel/kinds/replay.ts";
 import { overrideKinds } from "../../kernel/replay/plan.ts";
@@ -57,7 +57,7 @@ export const MessageInput = Type.Object({
 });
 
 /** What a caller who may not see a part gets in its place. */
-export const RedactedPart = Type.Object({
+const RedactedPart = Type.Object({
   redacted: Type.Literal(true),
   type: Type.String(),
   visibility: Visibility,
@@ -635,6 +635,3 @@ export const EventFilterQuery = Type.Object({
   session_id: Filter,
   task_id: Filter,
 });
-
-export type WireTask = Static<typeof Task>;
-export type WireSession = Static<typeof Session>;

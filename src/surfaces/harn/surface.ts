@@ -60,7 +60,7 @@ export interface HarnOptions {
 /** Seconds after which a client may find another server, or this one restarted. */
 const retryAfterSeconds = 5;
 
-export function harnRoutes(options: HarnOptions): Route[] {
+function harnRoutes(options: HarnOptions): Route[] {
   const { kernel, facts, stopped, artifactBytesMax } = options;
   const routes: Route[] = [
     openApiRoute(() => routes, facts.version),

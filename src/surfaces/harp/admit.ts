@@ -57,7 +57,7 @@ export function requireSecure(request: FastifyRequest, logger: Logger): void {
 
 /** What a client may say that it speaks; who says nothing speaks ours. */
 const supportedVersion = /^0\.2(\.\d{1,9})?$/;
-export const supportedRange = ">=0.2.0 <0.3.0";
+const supportedRange = ">=0.2.0 <0.3.0";
 
 export function requireVersion({ headers, id }: FastifyRequest, logger: Logger): void {
   const version = headers[harpVersionHeader.toLowerCase()];

@@ -1,7 +1,7 @@
 /** What is refused before a message is understood, as JSON-RPC with a status of HTTP. */
 
 import type { FastifyReply } from "fastify";
-import { type ErrorCode, HarnessError } from "../../kernel/core/errors.ts";
+import { type ErrorCode, HarnessError, refusalFor } from "../../kernel/core/errors.ts";
 import { resourceMetadataPath } from "../addresses.ts";
 import { NotJson } from "../json-body.ts";
 import type { McpOptions } from "./surface.ts";
@@ -42,7 +42,8 @@ export function failMcp(
     .send({ jsonrpc: "2.0", id: null, error: { code, message: kernel.redactor.value(message) } });
 }
 
-function sayingOf(error: unknown): Saying & { message: string } {
+function sayingOf(thrown: unknown): Saying & { message: string } {
+  const error = refusalFor(thrown) ?? thrown;
   if (error instanceof NotJson) return { ...parseError, message: error.message };
   if (error instanceof HarnessError) {
     const saying = sayings[error.code];

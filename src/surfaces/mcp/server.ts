@@ -7,7 +7,7 @@ import type {
   Server,
   ServerContext,
 } from "@modelcontextprotocol/server";
-import { HarnessError } from "../../kernel/core/errors.ts";
+import { HarnessError, refusalFor } from "../../kernel/core/errors.ts";
 import { ToolCall } from "./call.ts";
 import type { McpRequest } from "./request.ts";
 import { toolError } from "./results.ts";
@@ -47,7 +47,8 @@ async function callTool(
       sdk.INVALID_PARAMS,
       `There is no tool ${JSON.stringify(name.slice(0, 128))} for this caller.`,
     );
-  } catch (error) {
+  } catch (thrown) {
+    const error = refusalFor(thrown) ?? thrown;
     // What a model can read it can put right, so refusals are results. They may quote what they refuse.
     if (error instanceof HarnessError && error.code !== "internal_error") {
       return toolError(kernel.redactor.value(error.message));

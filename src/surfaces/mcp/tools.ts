@@ -44,7 +44,7 @@ interface GeneralTool {
   isReadOnly: boolean;
 }
 
-export const generalTools = {
+const generalTools = {
   get_task: {
     description: "Where a task stands: its result when it has ended, else what it waits for.",
     arguments: GetTaskArguments,

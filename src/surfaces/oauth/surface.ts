@@ -6,7 +6,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { TokenRefused } from "../../kernel/access/issue-token.ts";
-import { HarnessError } from "../../kernel/core/errors.ts";
+import { HarnessError, refusalFor } from "../../kernel/core/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { allScopes } from "../../policy/caller.ts";
 import { keySetPath, tokenMetadataPath, tokenPath } from "../addresses.ts";
@@ -89,6 +89,7 @@ function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply, lo
   if (status === 500)
     logger.error({ event: "http.failed", err: error, request_id: request.id }, "A request failed");
   if (status === 401) reply.header("WWW-Authenticate", 'Basic realm="bridle"');
+  if (status === 503) reply.header("Retry-After", "1");
   if (error instanceof HarnessError && typeof error.details.retry_after_seconds === "number") {
     reply.header("Retry-After", String(error.details.retry_after_seconds));
   }
@@ -96,7 +97,8 @@ function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply, lo
 }
 
 /** RFC 6749, section 5.2: the words are the specification's, the descriptions quote nothing that was sent. */
-function refusalOf(error: unknown): Refusal {
+function refusalOf(thrown: unknown): Refusal {
+  const error = refusalFor(thrown) ?? thrown;
   if (error instanceof InvalidTokenRequest) {
     return { status: 400, error: error.reason, error_description: error.message };
   }
@@ -105,7 +107,9 @@ function refusalOf(error: unknown): Refusal {
     return { status, error: error.reason, error_description: error.message };
   }
   if (error instanceof HarnessError) {
-    const status = { rate_limited: 429, permission_denied: 403 }[String(error.code)];
+    const status = { rate_limited: 429, permission_denied: 403, service_unavailable: 503 }[
+      String(error.code)
+    ];
     if (status !== undefined) return { status, error: error.code, error_description: error.message };
   }
   const status = error instanceof Error && "statusCode" in error ? Number(error.statusCode) : 500;

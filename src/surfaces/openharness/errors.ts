@@ -1,6 +1,6 @@
 /** Every refusal as OpenHarness says it (§13): one table, for every transport. */
 
-import { type ErrorCode, HarnessError } from "../../kernel/core/errors.ts";
+import { type ErrorCode, HarnessError, refusalFor } from "../../kernel/core/errors.ts";
 import type { Failure } from "../../kernel/kinds/outcome.ts";
 import { UnknownDirective } from "../../kernel/openharness/accept-turn.ts";
 import { ContinuationInvalid } from "../../kernel/openharness/continuations.ts";
@@ -97,7 +97,8 @@ export interface WireError {
 const toldDetails = ["required_scope", "request_id", "quota_id", "retry_after_seconds"] as const;
 
 export function toWireError(thrown: unknown, redactor: Redactor): WireError {
-  const known = thrown instanceof HarnessError && thrown.code !== "internal_error" ? thrown : null;
+  const given = refusalFor(thrown);
+  const known = given?.code === "internal_error" ? null : given;
   const refusal = known ?? new HarnessError("internal_error", "Something went wrong in the engine.");
   const code = ownCodes.find(([kind]) => refusal instanceof kind)?.[1] ?? kernelErrors[refusal.code];
   const seconds = refusal.details.retry_after_seconds;

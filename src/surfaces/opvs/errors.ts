@@ -1,6 +1,6 @@
 /** Every refusal as OPVS says it: one table, read by all three bindings. */
 
-import { type ErrorCode, HarnessError } from "../../kernel/core/errors.ts";
+import { type ErrorCode, HarnessError, refusalFor } from "../../kernel/core/errors.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 
 /** The numbers that gRPC gives its statuses. */
@@ -130,7 +130,8 @@ export function toWireError(error: unknown, redactor: Redactor): WireError {
   return { ...said, message, details };
 }
 
-function sayingOf(error: unknown): WireError {
+function sayingOf(thrown: unknown): WireError {
+  const error = refusalFor(thrown) ?? thrown;
   if (error instanceof OpvsError) return opvsError(error.reason, error.message, error.metadata);
   if (error instanceof InvalidParams) return invalid(error.message, error.violations);
   if (error instanceof NoSuchOperation) return plain(noSuchOperation, error.message);

@@ -12,7 +12,7 @@ import { HarnessError } from "../../kernel/core/errors.ts";
 import { findVisible } from "../../kernel/core/read.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Caller } from "../../policy/caller.ts";
-import { refusalOf, type ServerFacts } from "../server-facts.ts";
+import { readRefusalOf, refusalOf, type ServerFacts } from "../server-facts.ts";
 import { addressed, extensionsOf } from "./agent.ts";
 import { type AnonymousCaller, createAnonymousCaller } from "./anonymous.ts";
 import type { Arrival, Call } from "./call.ts";
@@ -130,7 +130,7 @@ export class Opvs {
     const { caller, agent: named, isAnonymous } = this.#route(admitted, tenantOf(request));
     requireOperation(caller, name);
     requireValid(operation.input, request);
-    const refusal = operation.isWork ? refusalOf(facts) : null;
+    const refusal = operation.isWork ? refusalOf(facts) : readRefusalOf(facts);
     if (refusal !== null) throw refusal;
     const agent = named ?? (await agentOfTask(kernel, caller, request));
     const declared = extensionsOf(addressed({ kernel, agent }));

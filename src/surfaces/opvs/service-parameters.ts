@@ -7,7 +7,7 @@ import { readTrace, type TraceContext } from "../../kernel/core/trace.ts";
 import type { Arrival, ProtocolVersion } from "./call.ts";
 import { InvalidParams, OpvsError } from "./errors.ts";
 
-export const protocolVersions: readonly ProtocolVersion[] = ["1.0", "0.3"];
+const protocolVersions: readonly ProtocolVersion[] = ["1.0", "0.3"];
 /** Prefixes of the names; the first is the one that we call ours. */
 const prefixes = ["OPVS", "A2A"] as const;
 const extensionsMax = 50;

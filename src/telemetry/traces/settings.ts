@@ -17,7 +17,7 @@ export interface TraceSettings {
   withContent: boolean;
 }
 
-export const samplerNames = [
+const samplerNames = [
   "always_on",
   "always_off",
   "traceidratio",

@@ -9,7 +9,7 @@ import type { HarpCall } from "../call.ts";
 import type { HarpRoute } from "../route.ts";
 import { WsConnection } from "../ws-connection.ts";
 
-export const webSocketPath = "/v1/ws";
+const webSocketPath = "/v1/ws";
 
 export const webSocketRoutes: HarpRoute[] = [
   {

@@ -31,7 +31,7 @@ const coreTypes: ReadonlySet<string> = new Set([
   "request_approval",
   "noop",
 ]);
-export const progressType = "com.bridle.progress";
+const progressType = "com.bridle.progress";
 
 /** Every directive says which one it is, so that one that is told twice is done once. */
 function identified(directive: ActionDirective, { id, kind, more = {} }: Identified): ActionDirective {

@@ -59,7 +59,7 @@ export function messageTo1({ content, extensions, ...rest }: v03.MessageJson): v
   });
 }
 
-export function partTo1({ text, file, data, metadata }: v03.PartJson): v1.PartJson {
+function partTo1({ text, file, data, metadata }: v03.PartJson): v1.PartJson {
   const { [wrappedValue]: isWrapped, ...others } = metadata ?? {};
   const kept = isWrapped === true ? others : metadata;
   return given<v1.PartJson>({
@@ -163,7 +163,7 @@ export function messageTo03({ parts, extensions, ...rest }: v1.MessageJson): v03
   });
 }
 
-export function partTo03(part: v1.PartJson): v03.PartJson {
+function partTo03(part: v1.PartJson): v03.PartJson {
   const { text, raw, url, data, filename, mediaType, metadata } = part;
   if (text !== undefined) return given<v03.PartJson>({ text, metadata });
   if (data === undefined) {
@@ -181,7 +181,7 @@ export function partTo03(part: v1.PartJson): v03.PartJson {
   return { data: { data: { value: data } }, metadata: { ...metadata, [wrappedValue]: true } };
 }
 
-export function artifactTo03({ parts, extensions, ...rest }: v1.ArtifactJson): v03.ArtifactJson {
+function artifactTo03({ parts, extensions, ...rest }: v1.ArtifactJson): v03.ArtifactJson {
   const { artifactId, name, description, metadata } = rest;
   return given<v03.ArtifactJson>({
     artifactId,

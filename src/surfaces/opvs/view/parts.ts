@@ -103,7 +103,7 @@ function restOf(part: ClientSaidPart | undefined): PartJson {
 
 const dataUri = /^data:([^,;]*)(?:;[^,]*)?;base64,/;
 
-export function partJson(part: KernelPart, { publicUrl }: Pick<Place, "publicUrl">): PartJson {
+function partJson(part: KernelPart, { publicUrl }: Pick<Place, "publicUrl">): PartJson {
   switch (part.type) {
     case "text":
       return { text: part.text };
