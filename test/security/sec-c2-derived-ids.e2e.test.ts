@@ -85,7 +85,13 @@ test("SEC-C2 a log cannot take the artifact that another tenant's replay will ma
 test("SEC-C2 a tenant's own receipts of replays and on request can be imported", async () => {
   const { home, attacker } = attack;
   const session = await home.createSession({ workspace_id: evilWorkspace });
-  const { id } = await home.submit(session.id, "return done");
+  const { id } = await home.submit(session.id, "step a\nask well?\nreturn done", {
+    persona_id: "persona_rehearsal.tenant_evil",
+  });
+  await home.untilTask(id, ({ status }) => status === "INPUT_REQUIRED");
+  const early = await home.post("/v1/receipts", { subject: { object: "tool_call", id: `${id}/step:a:1` } });
+  assert.equal(early.status, 201, JSON.stringify(early.body));
+  await home.answer(id, "yes");
   await home.untilTask(id, isFinal);
   const again = (await home.post(`/v1/tasks/${id}/replay`, { mode: "exact" })).body;
   const { receipt_id, outcome_id } = await home.untilTask(again.id, isFinal);
@@ -94,7 +100,7 @@ test("SEC-C2 a tenant's own receipts of replays and on request can be imported",
   assert.equal(asked.status, 201, JSON.stringify(asked.body));
   const imported = await importInto(attacker, await exportOf(home, session.id));
   assert.equal(imported.status, 201, JSON.stringify(imported.body));
-  for (const { receipt_id: receiptId } of [{ receipt_id }, asked.body]) {
+  for (const { receipt_id: receiptId } of [{ receipt_id }, early.body, asked.body]) {
     assert.equal((await attacker.get(`/v1/receipts/${receiptId}`)).body.receipt_id, receiptId);
   }
 });
