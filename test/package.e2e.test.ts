@@ -12,8 +12,8 @@ import { install, linkForTypes, npm, type Packed, pack, root, runBin } from "./s
 import { startProcess, temporaryDirectory } from "./support/server.ts";
 
 /** Somewhat more than it is; CONTRIBUTING.md says how much that was. */
-const packedBytesMax = 4_400_000;
-const unpackedBytesMax = 20_700_000;
+const packedBytesMax = 4_800_000;
+const unpackedBytesMax = 21_500_000;
 
 const { version, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
