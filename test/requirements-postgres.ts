@@ -26,4 +26,10 @@ export const postgresRequirements: readonly Requirement[] = [
     "PGS-11":
       "While the database is away requests get 503 with Retry-After and /ready and /metrics say so; afterwards everything goes on by itself, and nothing acknowledged is lost.",
   }),
+  ...section("Bridle", "bridle copy", {
+    "CPY-1":
+      "A stopped server is copied from SQLite to PostgreSQL and back with ids, versions, receipts, content and searches as they were; the hash of the log and the documents are verified.",
+    "CPY-2":
+      "A copy that was interrupted starts no server and goes on where it was; one that would overwrite something, or whose server runs, is refused.",
+  }),
 ];

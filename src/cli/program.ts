@@ -13,6 +13,7 @@ import { addBackupCommand, addRestoreCommand } from "./commands/backup.ts";
 import { addCheckCommand } from "./commands/check.ts";
 import { addCompletionCommand } from "./commands/completion.ts";
 import { addConfigCommand } from "./commands/config.ts";
+import { addCopyCommand } from "./commands/copy.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addGateCommands } from "./commands/gate.ts";
 import { addGatewayCommand } from "./commands/gateway-command.ts";
@@ -109,6 +110,7 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
   addGcCommand(program);
   addBackupCommand(program);
   addRestoreCommand(program);
+  addCopyCommand(program);
   addRebuildCommand(program);
   addScrubCommand(program);
   program.commandsGroup("Help:").helpCommand("help [command]", "Say what a command does.");

@@ -12,6 +12,10 @@ export function contentOf(tenantId: string, sha256: string): Statement {
   );
 }
 
+export function contentOfAnybody(sha256: string): Statement {
+  return statement("SELECT bytes, content, upload FROM blobs WHERE sha256 = $1", sha256);
+}
+
 export function partOf(upload: string, number: number): Statement {
   return statement("SELECT content, checksum FROM parts WHERE upload = $1 AND number = $2", upload, number);
 }

@@ -3,16 +3,18 @@
 import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
 import { type CommitObserver, CommitQueue, type CommitWatch } from "../commit-queue.ts";
+import { copyMarker } from "../copying.ts";
 import type { Position } from "../port.ts";
 import type { WholeStore } from "../whole-store.ts";
 import { CachedDocuments } from "./cached-documents.ts";
 import { connect, type DatabasePlace } from "./connect.ts";
 import { Contents } from "./contents.ts";
+import { DatabaseUnusable } from "./database-unusable.ts";
 import { PostgresGroupWriter } from "./group-writer.ts";
 import * as log from "./log-statements.ts";
 import { channelOf, LogTail } from "./log-tail.ts";
 import { migrate } from "./migrate.ts";
-import { assertUsable, openProblem } from "./open-problems.ts";
+import { assertUsable, openProblem, placeInWords } from "./open-problems.ts";
 import { ReadPool } from "./read-pool.ts";
 import { Reader } from "./reader.ts";
 import { Room } from "./room.ts";
@@ -104,12 +106,22 @@ async function open(options: PostgresOptions, watch: CommitWatch): Promise<Whole
   return storeOf({ reader, contents, tail, queue, pool, cache, close: () => owned.disposeAsync() });
 }
 
+/** What was not copied to its end is not what it was copied from. */
+async function assertWhole(client: Client, place: DatabasePlace): Promise<void> {
+  const { rows } = await client.query(log.cursorOf(copyMarker));
+  if (rows.length === 0) return;
+  throw new DatabaseUnusable(
+    `PostgreSQL at ${placeInWords(place)} holds an unfinished copy. Finish it by repeating "bridle copy".`,
+  );
+}
+
 /** Brings the tables up to date, and gives the end of the log. */
 async function prepare({ connectionsNeeded = 0, ...place }: PostgresOptions): Promise<Position> {
   const client: Client = await connect(place);
   try {
     await assertUsable(client, place, connectionsNeeded);
     await migrate(client, place.schema);
+    await assertWhole(client, place);
     return Number((await client.query<{ position: number }>(log.head)).rows[0]?.position ?? 0);
   } finally {
     await client.end();

@@ -149,13 +149,21 @@ const wordBytesMax = 2046;
 function* textStatements({ texts }: GroupChanges): Generator<Statement> {
   if (texts.size === 0) return;
   yield statement("DELETE FROM texts WHERE id = ANY($1)", [...texts.keys()]);
-  const rows = [...texts].flatMap(([id, { tenantId, kind, text }]) =>
-    text === null ? [] : [[id, tenantId, kind, vectorOf(text)]],
-  );
+  const put = [...texts].flatMap(([id, { text, ...of }]) => (text === null ? [] : [{ id, text, ...of }]));
+  const insert = insertTexts(put);
+  if (insert !== null) yield insert;
+}
+
+/** Null when there are none. */
+export function insertTexts(
+  texts: Iterable<{ id: string; tenantId: string; kind: string; text: string }>,
+): Statement | null {
+  const rows = [...texts].map(({ id, tenantId, kind, text }) => [id, tenantId, kind, vectorOf(text)]);
   const sql = `INSERT INTO texts (id, tenant_id, kind, words)
     SELECT id, tenant_id, kind, words::tsvector
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS put (id, tenant_id, kind, words)`;
-  if (rows.length > 0) yield statement(sql, ...columnsOf(rows));
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS put (id, tenant_id, kind, words)
+    ON CONFLICT (id) DO UPDATE SET words = excluded.words`;
+  return rows.length === 0 ? null : statement(sql, ...columnsOf(rows));
 }
 
 /** The words with their places. They are letters and digits, so none has to be quoted. */
@@ -223,14 +231,20 @@ export function notify(channel: string, payload: string): Statement {
   return statement("SELECT pg_notify($1, $2)", channel, payload);
 }
 
-function insertRows(
+/** `orLeave` leaves rows as they are that are there already. */
+export function insertRows(
   table: string,
   columns: readonly (readonly [name: string, type: string])[],
   rows: readonly (readonly Value[])[],
+  { orLeave = false } = {},
 ): Statement {
   const names = columns.map(([name]) => name).join(", ");
   const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(", ");
-  return statement(`INSERT INTO ${table} (${names}) SELECT * FROM unnest(${arrays})`, ...columnsOf(rows));
+  const conflict = orLeave ? " ON CONFLICT DO NOTHING" : "";
+  return statement(
+    `INSERT INTO ${table} (${names}) SELECT * FROM unnest(${arrays})${conflict}`,
+    ...columnsOf(rows),
+  );
 }
 
 /** Rows as columns, for `unnest`. */

@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { copyMarker } from "../copying.ts";
 
 export class StoreUnusable extends Error {
   override name = "StoreUnusable";
@@ -68,6 +69,12 @@ function* leftBeside(directory: string): Generator<string> {
   }
   const blobs = join(directory, "blobs");
   if (existsSync(blobs) && readdirSync(blobs).some((name) => name !== "incoming")) yield blobs;
+}
+
+/** What was not copied to its end is not what it was copied from. */
+export function assertCopied(db: DatabaseSync, file: string): void {
+  if (db.prepare("SELECT 1 FROM cursors WHERE name = ?").get(copyMarker) === undefined) return;
+  throw new StoreUnusable(`${file} is an unfinished copy. Finish it by repeating "bridle copy".`);
 }
 
 /** Throws when a table or a column is missing that the newest schema has. */

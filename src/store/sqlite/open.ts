@@ -12,7 +12,7 @@ import { bytesOf, memberOf } from "./document-body.ts";
 import { takeEpoch } from "./epoch.ts";
 import { type DiskFloor, diskFloorDefault, FreeSpace } from "./free-space.ts";
 import { lockDirectory } from "./lock.ts";
-import { assertComplete, assertNotLost, openProblem } from "./open-problems.ts";
+import { assertComplete, assertCopied, assertNotLost, openProblem } from "./open-problems.ts";
 import { Reader } from "./reader.ts";
 import { configure, migrate } from "./schema.ts";
 import { tenantReads } from "./tenant-reads.ts";
@@ -136,6 +136,7 @@ function openReader(file: string): { reader: Reader; epoch: number | null } {
     configure(db);
     migrate(db);
     assertComplete(db, file, migrate);
+    assertCopied(db, file);
     return { epoch: epochIfWritable(db, file), reader: new Reader(file) };
   } finally {
     db.close();
