@@ -11,7 +11,11 @@ export class GateStage implements AsyncDisposable {
   readonly ann: Person;
   readonly project: string;
 
-  private constructor(stage: ApprovalStage, ann: Person) {
+  /** Of a gate, and good for nothing else. */
+  readonly key: string;
+
+  private constructor(stage: ApprovalStage, ann: Person, key: string) {
+    this.key = key;
     this.stage = stage;
     this.ann = ann;
     this.project = join(stage.directory, "project");
@@ -20,13 +24,25 @@ export class GateStage implements AsyncDisposable {
 
   static async open(): Promise<GateStage> {
     const stage = await ApprovalStage.open();
-    return new GateStage(stage, await stage.approver("ann"));
+    const asking = [
+      "sessions:read",
+      "sessions:write",
+      "tasks:read",
+      "tasks:write",
+      "messages:write",
+      "events:read",
+      "outcomes:read",
+    ];
+    const scopes = [...asking, "artifacts:read", "receipts:read"];
+    const { key } = await stage.client.createKey({ actor: "gate", scopes });
+    return new GateStage(stage, await stage.approver("ann"), key);
   }
 
   get env(): Record<string, string> {
     const { directory } = this.stage;
     return {
       BRIDLE_URL: this.stage.server.url,
+      BRIDLE_KEY: this.key,
       HOME: directory,
       XDG_CONFIG_HOME: join(directory, "config"),
       XDG_STATE_HOME: join(directory, "state"),

@@ -158,7 +158,7 @@ test("GAT-5 without a server, a key, an approver or a signature nothing runs", a
   await using alone = await startServer({ data: join(directory.path, "data") });
   const lonely = await bridle(["gate", "run", "--", "./deploy", "x"], {
     cwd: world.project,
-    env: { ...world.env, BRIDLE_URL: alone.url },
+    env: { ...world.env, BRIDLE_KEY: undefined, BRIDLE_URL: alone.url },
   });
   assert.deepEqual([lonely.code, /bridle pair/.test(lonely.stderr)], [12, true], lonely.stderr);
   assert.equal(runs().length, before);
@@ -259,7 +259,9 @@ test("GAT-12 receipts are exported with what was signed, and a changed artifact 
   assert.equal(yes.code, 0, yes.stderr);
   const out = join(world.project, "receipts.jsonl");
   const args = ["export", "--workspace", "workspace_default", "--out", out, "--with-artifacts"];
-  const exported = await bridle(["receipt", ...args, "--json"], { env: world.env });
+  const exported = await bridle(["receipt", ...args, "--json"], {
+    env: { ...world.env, BRIDLE_KEY: undefined },
+  });
   const { artifacts } = JSON.parse(exported.stdout);
   assert.ok(artifacts > 0);
   const file = `${out}.artifacts.jsonl`;

@@ -30,7 +30,7 @@ function adviceFor(error: unknown): string {
   if (error instanceof CannotBind) return " Name it so that it can be shown and signed.";
   if (error instanceof ConnectionFailed) return " Without its server the gate allows nothing.";
   if (error instanceof Unauthenticated || error instanceof PermissionDenied) {
-    return " Give the gate a key with the scopes sessions:write, tasks:write, tasks:read and outcomes:read (BRIDLE_KEY).";
+    return " Give the gate a key with the scopes that docs/reference/gate.md lists (BRIDLE_KEY).";
   }
   return " Nothing was run.";
 }
