@@ -3,6 +3,14 @@
 import { type Requirement, section } from "./requirements.ts";
 
 export const retryRequirements: readonly Requirement[] = [
+  ...section("Bridle", "Messages of commands", {
+    "MSG-1": "An error of the operating system about a file is a sentence that names the file.",
+    "MSG-2": "bridle help has every command, also those in commands.",
+    "MSG-3": "Where a task is named, last is the one that was submitted last.",
+    "MSG-4": "A server that was stopped leaves no server.pid.",
+    "MSG-5":
+      "HEAD is answered wherever GET has an end, and /healthz and /readyz are other names of /health and /ready.",
+  }),
   ...section("Bridle", "Signals and branches", {
     "SIG-1": "ctx.waitFor waits for a signal out of memory, across restarts.",
     "SIG-2":

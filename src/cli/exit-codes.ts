@@ -61,5 +61,25 @@ function plainMessage(error: Error): string {
   if ("code" in error && error.code === "EADDRINUSE") {
     return `the port is taken (${error.message}). Choose another with --port, or with --harp-port if it is that one.`;
   }
-  return error.message;
+  if ("code" in error && error.code === "EADDRNOTAVAIL") {
+    return `this machine has no such address (${error.message}). Choose another with --host.`;
+  }
+  return fileProblem(error) ?? error.message;
+}
+
+const fileProblems: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file or directory",
+  EEXIST: "there is something of that name already",
+  EACCES: "permission denied",
+  EISDIR: "it is a directory",
+  ENOTDIR: "a part of the path is not a directory",
+  ENOSPC: "the disk is full",
+  EROFS: "the file system is read-only",
+};
+
+/** An error of the operating system about a file, in a sentence. */
+export function fileProblem(error: Error): string | null {
+  if (!("code" in error && "path" in error && typeof error.path === "string")) return null;
+  const problem = fileProblems[String(error.code)];
+  return problem === undefined ? null : `${error.path}: ${problem}.`;
 }

@@ -113,9 +113,29 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
   addCopyCommand(program);
   addRebuildCommand(program);
   addScrubCommand(program);
-  program.commandsGroup("Help:").helpCommand("help [command]", "Say what a command does.");
+  addHelpCommand(program.commandsGroup("Help:").helpCommand(false));
   addCompletionCommand(program);
   return program;
+}
+
+/** Also of commands in commands: `bridle help task logs`. */
+function addHelpCommand(program: Command): void {
+  program
+    .command("help [command...]")
+    .description("Say what a command does.")
+    .action((words: string[]) => {
+      let found = program;
+      for (const word of words) {
+        const next = found.commands.find((one) => one.name() === word || one.aliases().includes(word));
+        found = next ?? unknownCommand(found, words, word);
+      }
+      found.help();
+    });
+}
+
+function unknownCommand(parent: Command, words: readonly string[], word: string): never {
+  const known = parent.commands.map((one) => one.name());
+  return parent.error(`error: unknown command '${words.join(" ")}'${suggestion(word, known)}`);
 }
 
 function argumentsOf({ registeredArguments }: Command): string[] {

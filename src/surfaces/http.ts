@@ -80,6 +80,8 @@ const answerHeaders = [
   ...["OPVS-Extensions", "A2A-Extensions", "X-HARP-Version", "traceparent", "X-Correlation-ID"],
   "Mcp-Session-Id",
 ];
+/** What orchestrators ask by habit. */
+const otherNames: Readonly<Record<string, string>> = { "/healthz": "/health", "/readyz": "/ready" };
 /** Routes check what they get themselves (`validate.ts`); so Fastify need not load what would check and write it. */
 const noSchemas = () => () => {
   throw new Error("Routes have no schemas of Fastify's");
@@ -97,6 +99,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     exposeHeadRoutes: false,
     genReqId: newRequestId,
     requestIdHeader: false,
+    rewriteUrl: ({ url = "/" }) => otherNames[url] ?? url,
     trustProxy: options.trustedProxies.length > 0 && [...options.trustedProxies],
     bodyLimit: bodyBytesMax,
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },

@@ -56,8 +56,10 @@ export function addReplayCommand(program: Command): void {
       .option("--reason <text>", "why, for the receipt")
       .option("--diff", "show the two runs side by side")
       .option("--fixture <file>", "replay nothing, but write the run to a file that a test can replay"),
-  ).action(async (taskId: string, settings: ReplaySettings) => {
+  ).action(async (named: string, settings: ReplaySettings) => {
     const remote = new Remote(settings);
+    const { taskIdOf } = await import("../task/find-task.ts");
+    const taskId = await taskIdOf(remote.client, named);
     if (settings.fixture !== undefined) await writeFixture(remote, taskId, settings.fixture, settings);
     else await replay(remote, taskId, settings);
   });

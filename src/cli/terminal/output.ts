@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import type { Command } from "commander";
-import { exitCodes } from "../exit-codes.ts";
+import { exitCodes, fileProblem } from "../exit-codes.ts";
 import { progressLine, type Unit } from "./progress-bar.ts";
 import { escapedJson } from "./text.ts";
 
@@ -151,7 +151,8 @@ export async function about<T>(file: string, read: () => Promise<T> | T): Promis
   try {
     return await read();
   } catch (error) {
-    const problem = plainLine(error instanceof Error ? error.message : String(error));
+    const known = error instanceof Error ? fileProblem(error) : null;
+    const problem = known ?? plainLine(error instanceof Error ? error.message : String(error));
     throw new Error(problem.includes(file) ? problem : `${file}: ${problem}`, { cause: error });
   }
 }

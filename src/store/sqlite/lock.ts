@@ -3,7 +3,7 @@
  * system releases it when the process dies, however it dies, so there is no stale lock to clean up.
  */
 
-import { chmodSync, closeSync, existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -35,6 +35,8 @@ export function lockDirectory(directory: string): { release(): void } {
   writeFileSync(owner, String(process.pid), { mode: 0o600 });
   return {
     release() {
+      // Later the number is another process's. A server that has taken over has its own there.
+      if (existsSync(owner) && readFileSync(owner, "utf8") === String(process.pid)) rmSync(owner);
       db.exec("ROLLBACK");
       db.close();
     },

@@ -103,6 +103,8 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
   const { method, path, operationId, summary, tag, scope, status = 200, handle } = options;
   const { query = null, body = null, bodyOptional = false, response = null, produces = null } = options;
   const { webSocket = "none" } = options;
+  // A HEAD request to a stream would never end.
+  const isHeadToo = options.isHeadToo ?? (method === "GET" && produces === null && webSocket === "none");
   return {
     method,
     path,
@@ -126,7 +128,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
       const refuse = refusalOfUnsupported(body ?? Nothing);
       readingAs(app, options.reads ?? "json", (reading) =>
         reading.route({
-          method: options.isHeadToo === true ? [method, "HEAD"] : method,
+          method: isHeadToo ? [method, "HEAD"] : method,
           url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
           onRequest: admit(kernel, webSocket, scope),
           ...(options.reads === "strict_json" ? { bodyLimit: strictBytesMax } : {}),
@@ -253,7 +255,8 @@ export function publicRoute(
     isPublic: true,
     scope: null,
     register(app) {
-      app.get(path, (request, reply) => handle(request, reply));
+      const handler = (request: FastifyRequest, reply: FastifyReply) => handle(request, reply);
+      app.route({ method: ["GET", "HEAD"], url: path, handler });
     },
   };
 }
