@@ -47,6 +47,8 @@ export const eventKindsProduced: Inventory = {
   "branch.abandoned": { by: "`POST /v1/branches/{id}/abandon`", ids: ["BRA-1"] },
   "artifact.created": { by: "`ctx.artifact`, a registration, an upload", ids: ["ART-1"] },
   "artifact.updated": { by: "chunks of an artifact that is written as a stream", ids: ["ART-1"] },
+  "artifact.linked": { by: "a message that refers to an artifact", ids: ["TAX-15"] },
+  "artifact.redacted": { by: "the erasure of its session", ids: ["TAX-15"] },
   "span.started": { by: "steps that reach out or wait", ids: ["TAX-5"] },
   "span.updated": { by: "progress, deltas of models, parking", ids: ["TAX-5"] },
   "span.completed": { by: "every step", ids: ["TAX-5"] },
@@ -74,12 +76,7 @@ export const eventKindsProduced: Inventory = {
 };
 
 /** Kinds of the protocol that nothing brings about; each has a note below. */
-export const eventKindsNotProduced = [
-  "agent.reasoning_summary",
-  "artifact.linked",
-  "artifact.redacted",
-  "replay.event_replayed",
-] as const;
+export const eventKindsNotProduced = ["agent.reasoning_summary", "replay.event_replayed"] as const;
 
 export const errorCodesProduced: Inventory = {
   invalid_request: { by: "malformed requests", ids: ["ERR-2"] },
@@ -110,12 +107,6 @@ export const conformanceNotes: readonly NotKept[] = [
     because:
       "Bridle keeps no reasoning of models, and what providers return as a summary is not marked as one by all of them",
     instead: "`span.completed` of the model call, without reasoning",
-  },
-  {
-    protocol: "harn",
-    statement: "events `artifact.linked`, `artifact.redacted`",
-    because: "an artifact belongs to one task from its start, and is erased with its session",
-    instead: "`artifact.created` with `task_id`; `vendor.bridle.session.erased`",
   },
   {
     protocol: "harn",
@@ -240,5 +231,58 @@ export const conformanceNotes: readonly NotKept[] = [
     statement: "a stream closes at every interrupted state",
     because: "7.6.1 asks servers to keep it open while authorization is awaited",
     instead: "it closes at INPUT_REQUIRED and stays open at AUTH_REQUIRED",
+  },
+  {
+    protocol: "opvs",
+    statement: "a message in AUTH_REQUIRED approves, corrects or rejects",
+    because:
+      "what is said in a conversation is no authorization; whoever may talk to an agent may not thereby approve what it does",
+    instead:
+      "the message is taken and kept in the history; decisions come over `/v1/permission-requests`, the console or HARP",
+  },
+  {
+    protocol: "opvs",
+    statement: "InvalidAgentResponseError",
+    because:
+      "what an agent gives is checked when it is recorded; what cannot be shown never comes into an answer",
+    instead: "a task that FAILED, with the reason",
+  },
+  {
+    protocol: "opvs",
+    statement: "agents resolve `referenceTaskIds`",
+    because: "which tasks an agent may read is the caller's right, and not the agent's",
+    instead: "the ids, as `ctx.message.referenceTaskIds`",
+  },
+  {
+    protocol: "opvs",
+    statement:
+      "artifacts of several parts, a message on the final status, a message or a task for each request",
+    because:
+      "an artifact is one document, what an agent says is in the history, and clients can rely on one form of answer for an agent",
+    instead: "one artifact for each part; messages in the history; `answersWithMessage` on the card",
+  },
+  {
+    protocol: "opvs",
+    statement: "a repeated message is new work once its task has ended",
+    because: "a client that lost the answer cannot know whether the task has ended",
+    instead: "for a day, the same message is the same task; give a new `messageId` for new work",
+  },
+  {
+    protocol: "openharness",
+    statement: "locale and time zone change what is said",
+    because: "the engine's own words are few and in English, and what agents say is theirs",
+    instead: "`ctx.shell.identity` has both, for agents to follow",
+  },
+  {
+    protocol: "openharness",
+    statement: "a terminal renders `render_ui` and `simulate_action`",
+    because: "a terminal has neither widgets nor a surface to act on",
+    instead: "`bridle shell` shows the directive's fallback text and reports it as shown",
+  },
+  {
+    protocol: "openharness",
+    statement: "a continuation that names a run needs no token",
+    because: "the token is what shows that the run is the shell's",
+    instead: "`continuation_invalid`",
   },
 ];

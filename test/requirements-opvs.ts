@@ -193,6 +193,8 @@ export const opvsRequirements: readonly Requirement[] = [
       "A client that accepts nothing of what the agent gives is refused with ContentTypeNotSupportedError.",
     "OPVS-154": "Push configurations are taken under both names that the protocol has for them.",
     "OPVS-155": "Of 0.x only 0.3 is spoken; others are VersionNotSupportedError.",
+    "OPVS-157":
+      "A repeated message with another webhook is refused as a reused id, and not taken without it.",
     "OPVS-156": "All wrong parameters of a request are named at once.",
   }),
   ...section("OPVS", "Addresses in parts", {

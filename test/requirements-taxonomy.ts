@@ -21,6 +21,8 @@ export const taxonomyRequirements: readonly Requirement[] = [
       "A paused session takes no work until it is resumed; one with expires_at is closed then; both are shown.",
     "TAX-13":
       "What a workspace cannot do no task does there, and a skill that needs approval gets it, whatever the persona says.",
+    "TAX-15":
+      "A message that refers to an artifact is artifact.linked; the erasure of its session is artifact.redacted.",
     "TAX-14":
       "The server's card has the signed A2A card of its default agent, all that is served, and how long what ended is kept.",
     "TAX-8": "Every error code of the protocol is produced, or the conformance page says why it is not.",

@@ -15,7 +15,7 @@ import {
 } from "../protocol-inventory.ts";
 import { requirements } from "../requirements.ts";
 import { taxonomyRequirements } from "../requirements-taxonomy.ts";
-import { Client, isFinal, type Json } from "../support/client.ts";
+import { Client, isFinal, type Json, until } from "../support/client.ts";
 import { createPersona } from "../support/policy.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openStream } from "../support/sse.ts";
@@ -202,6 +202,29 @@ describe("tool calls in the log", () => {
     assert.equal(ofStep.parent_span_id, ofTask.span_id);
     assert.match(ofStep.span_id, /^[0-9a-f]{16}$/);
   });
+});
+
+test("TAX-15 an artifact is linked by messages that name it, and redacted with its session", async () => {
+  const session = await client.createSession();
+  const described = { kind: "dataset", mime_type: "text/csv", visibility: "public", session_id: session.id };
+  const { body: artifact } = await client.post("/v1/artifacts", {
+    ...described,
+    uri: "https://a.example.com/a",
+  });
+  const parts = [{ type: "artifact_ref", artifact_id: artifact.id, visibility: "public" }];
+  const { body: message } = await client.post(`/v1/sessions/${session.id}/messages`, {
+    message: { role: "user", parts },
+  });
+  const told = async (kind: string) =>
+    (await client.listAll(`/v1/events?event=${kind}`)).filter(({ resource }) => resource.id === artifact.id);
+  const [linked] = await told("artifact.linked");
+  assert.deepEqual([linked?.payload.message_id, linked?.payload.session_id], [message.id, session.id]);
+  const { status } = await client.call(`/v1/sessions/${session.id}/erase`, { method: "POST", body: {} });
+  assert.ok(status < 300, String(status));
+  await until(
+    () => told("artifact.redacted"),
+    (events) => events.length === 1,
+  );
 });
 
 describe("reading by kind", () => {

@@ -66,14 +66,17 @@ async function card(headers: Record<string, string> = {}): Promise<Json> {
   return await (await fetch(`${server.url}/.well-known/agent-card.json`, { headers })).json();
 }
 
+let sentCount = 0;
+
 async function send(configuration: object = {}): Promise<Json> {
+  sentCount += 1;
   const parts = [
     { text: "Look at this." },
     { raw: "AAAA", filename: "a.png", mediaType: "image/png", metadata: { taken: "today" } },
   ];
   const sent = message("", {
     parts,
-    messageId: "m-1",
+    messageId: `m-${sentCount}`,
     referenceTaskIds: ["task_before"],
     metadata: { hint: 1 },
   });
@@ -124,7 +127,10 @@ test("OPVS-151 an agent sees the ids, names, metadata and references of its mess
   const { task } = result;
   const said = task.history.concat(task.status.message ?? []).flatMap(({ parts }: Json) => parts);
   const seen = said.find(({ data }: Json) => data?.referenceTaskIds !== undefined).data;
-  assert.deepEqual([seen.id, seen.metadata, seen.referenceTaskIds], ["m-1", { hint: 1 }, ["task_before"]]);
+  assert.deepEqual(
+    [seen.id, seen.metadata, seen.referenceTaskIds],
+    [`m-${sentCount}`, { hint: 1 }, ["task_before"]],
+  );
   assert.deepEqual(seen.acceptedOutputModes, ["application/json"]);
   assert.deepEqual([seen.parts[1].filename, seen.parts[1].metadata], ["a.png", { taken: "today" }]);
 });
@@ -178,4 +184,20 @@ test("OPVS-156 all wrong parameters of a query are named at once", async () => {
     "status",
     "statusTimestampAfter",
   ]);
+});
+
+test("OPVS-157 a repeated message with another webhook is refused, and with the same one it is the same", async () => {
+  const parts = [{ text: "Again." }];
+  const sent = message("", { parts, messageId: "m-repeat" });
+  const withHook = (url: string | null) =>
+    wire.call("SendMessage", {
+      message: sent,
+      configuration: url === null ? {} : { taskPushNotificationConfig: { url } },
+    });
+  const first = await withHook("https://hooks.example.com/a");
+  assert.equal((await withHook("https://hooks.example.com/a")).result?.task.id, first.result?.task.id);
+  for (const url of ["https://hooks.example.com/b", null]) {
+    const { error } = await withHook(url);
+    assert.equal(error?.status, "INVALID_ARGUMENT", String(url));
+  }
 });

@@ -251,6 +251,11 @@ export interface EventPayloads {
     step: string;
   };
 
+  /** A message refers to it. */
+  "artifact.linked": { artifact_id: string; message_id: string; session_id: string };
+  /** Its content was erased with its session. */
+  "artifact.redacted": { artifact_id: string };
+
   "task.submitted": { task: TaskRecord };
   "task.started": { agent: { name: string; version: string } };
   "task.status_changed": { from: TaskStatus; to: TaskStatus; reason: string | null };

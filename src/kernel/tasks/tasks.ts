@@ -4,7 +4,7 @@ import type { JsonValue } from "../../store/port.ts";
 import type { EventPayloads } from "../core/events.ts";
 import type { Unit } from "../core/unit.ts";
 import { abandonHandoff } from "../handoffs/handoffs.ts";
-import type { MessageInput, MessageRecord } from "../kinds/message.ts";
+import type { MessageInput, MessageRecord, Part } from "../kinds/message.ts";
 import type { Failure, Outcome } from "../kinds/outcome.ts";
 import type { PermissionResponse } from "../kinds/permission-request.ts";
 import type { SessionRecord } from "../kinds/session.ts";
@@ -44,7 +44,17 @@ export function appendMessage(
     ...(unit.mark === null ? {} : { is_replayed: true as const }),
   };
   const payload = step === undefined ? { message } : { message, step };
-  return unit.emit(message, messageEvent[input.role], payload);
+  const appended = unit.emit(message, messageEvent[input.role], payload);
+  // A replay says again what was said; nothing new refers to anything.
+  if (unit.mark === null) linkArtifacts(unit, message, input.parts);
+  return appended;
+}
+
+function linkArtifacts(unit: Unit, { id, session_id }: MessageRecord, parts: readonly Part[]): void {
+  const named = parts.flatMap((part) => ("artifact_id" in part ? [part.artifact_id] : []));
+  for (const artifact of named.length === 0 ? [] : unit.findAll("artifact", [...new Set(named)])) {
+    unit.emit(artifact, "artifact.linked", { artifact_id: artifact.id, message_id: id, session_id });
+  }
 }
 
 const messageEvent = {

@@ -8,6 +8,7 @@ import {
   type SendMessageRequest,
   type SendMessageResponseJson,
   type StreamResponseJson,
+  type TaskPushNotificationConfig,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { requireScope } from "../../kernel/access/authorize.ts";
 import { HarnessError, notFound } from "../../kernel/core/errors.ts";
@@ -127,29 +128,39 @@ async function send(
   const { contextId, taskId } = message;
   // The answer shows the task, which is only the caller's own when this message begins it.
   if (taskId !== "") requireScope(caller, "tasks:read");
-  const { result, position } = await kernel.dispatch(
-    sendMessageCommand,
-    caller,
-    {
-      agent,
-      contextId: contextId === "" ? null : contextId,
-      taskId: taskId === "" ? null : taskId,
-      newTaskId,
-      newSessionId: newIdFor(call, "session"),
-      message: messageInput(message, request.configuration?.acceptedOutputModes ?? []),
-      metadata: request.metadata,
-      trace,
-      pushConfig: config && readPushConfig(config, version, "configuration.taskPushNotificationConfig"),
-    },
-    // Who did not get our answer sends the same message again and must not have the work done twice. Those who
-    // have no name may well send the same without being the same.
-    isAnonymous
-      ? undefined
-      : { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: null },
-  );
+  const { result, position } = await kernel
+    .dispatch(
+      sendMessageCommand,
+      caller,
+      {
+        agent,
+        contextId: contextId === "" ? null : contextId,
+        taskId: taskId === "" ? null : taskId,
+        newTaskId,
+        newSessionId: newIdFor(call, "session"),
+        message: messageInput(message, request.configuration?.acceptedOutputModes ?? []),
+        metadata: request.metadata,
+        trace,
+        pushConfig: config && readPushConfig(config, version, "configuration.taskPushNotificationConfig"),
+      },
+      // Who did not get our answer sends the same message again and must not have the work done twice. Those who
+      // have no name may well send the same without being the same.
+      isAnonymous
+        ? undefined
+        : { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: webhookIn(config) },
+    )
+    .catch((error: unknown) => {
+      throw asReused(error);
+    });
   const task = result.task ?? (await findVisible(kernel.store, caller, "task", result.id));
   if (task === undefined) throw notFound("task", result.id);
   return { task, position: position ?? (await kernel.store.head()) };
+}
+
+function asReused(error: unknown): unknown {
+  if (!(error instanceof HarnessError) || error.code !== "idempotency_key_reused") return error;
+  const description = "was used before for the same message with another webhook";
+  return new InvalidParams([{ field: "message.messageId", description }]);
 }
 
 /** All that a caller without a name has to show for its task is that it knows the id, so nobody may guess it. */
@@ -163,6 +174,16 @@ function newIdFor({ kernel, isAnonymous }: Call, prefix: "task" | "session"): st
  */
 function fingerprintOf(message: Message): string {
   return hashWellFormed(toJson(MessageSchema, message), hashOf);
+}
+
+/**
+ * What of a repeated message must be as it was: a webhook that comes with it only now would never be told. Without its secrets,
+ * whose hashes do not touch the disk.
+ */
+function webhookIn(config: TaskPushNotificationConfig | undefined): object | null {
+  if (config === undefined) return null;
+  const { id, url, authentication } = config;
+  return { id, url, scheme: authentication?.scheme ?? "" };
 }
 
 function requireSendable(call: Call, request: SendMessageRequest, message: Message): void {

@@ -69,6 +69,7 @@ export async function finishErasure(deps: WholeDeps, tenantId: string, sessionId
     const { eventCount, blobs } = await replaceContent(deps, tenantId, sessionId);
     await dropUnreferenced(deps.store, blobs);
     await deps.store.scrub();
+    await tellRedacted(deps, tenantId, sessionId);
     await runCommand(deps, recordErased, systemCaller(tenantId), { sessionId, eventCount });
   } finally {
     release();
@@ -92,6 +93,27 @@ export async function replaceContent(
   await eraseAnswers(deps.store, tenantId, sessionId);
   return await erasedContent(deps.store.of(tenantId), sessionId);
 }
+
+async function tellRedacted(deps: WholeDeps, tenantId: string, sessionId: string): Promise<void> {
+  const query = { kind: "artifact", by: { sessionId } } as const;
+  for await (const page of paginate(deps.store.of(tenantId), query)) {
+    const artifactIds = page.map(({ id }) => id);
+    await runCommand(deps, recordRedacted, systemCaller(tenantId), { artifactIds });
+    await othersTurn();
+  }
+}
+
+const recordRedacted: Command<{ artifactIds: string[] }, null> = {
+  name: "record_redacted",
+  scope: "admin",
+  isAllowedWithoutRoom: true,
+  decide(unit, { artifactIds }) {
+    for (const artifact of unit.findAll("artifact", artifactIds)) {
+      unit.emit(artifact, "artifact.redacted", { artifact_id: artifact.id });
+    }
+    return null;
+  },
+};
 
 export const recordErased: Command<{ sessionId: string; eventCount: number }, SessionRecord> = {
   name: "record_erased",

@@ -50,6 +50,8 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
   "agent.handoff",
   "vendor.bridle.handoff.created",
   "vendor.bridle.handoff.updated",
+  "artifact.linked",
+  "artifact.redacted",
   "agent.tool_use",
   "agent.mcp_tool_use",
   "agent.tool_result",
