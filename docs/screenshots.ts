@@ -128,6 +128,20 @@ for (const [name, task, tab] of [
   await picture(page, name);
 }
 
+await page.goto(`${server.url}/talk?agent=refunder`);
+await page.getByLabel("Order").waitFor();
+await picture(page, "talk");
+await page.goto(`${server.url}/talk/${finished.session_id}`);
+await page.getByText("eleven failed").waitFor();
+await picture(page, "conversation");
+await page.goto(`${server.url}/receipts`);
+const receipt = await client.get(
+  `/v1/receipts/${(await client.get(`/v1/tasks/${finished.id}`)).body.receipt_id}`,
+);
+await page.getByLabel("Or paste it").fill(JSON.stringify(receipt.body));
+await page.getByRole("button", { name: "Verify" }).click();
+await page.getByText("The receipt is valid.").waitFor();
+await picture(page, "receipts");
 await page.goto(`${server.url}/approvals`);
 await page.getByRole("button", { name: "Approve" }).first().waitFor();
 await picture(page, "approvals");

@@ -22,4 +22,9 @@ export const consoleRequirements: readonly Requirement[] = section("Bridle", "Th
   "CON-10": "The page of all approvals shows what waits as it comes, and takes decisions by keyboard alone.",
   "CON-11":
     "A browser pairs as an approver with keys that nobody can take out of it, and signs there what it opened itself.",
+  "CON-12": "An empty server says what to do first, and shows its tour at work.",
+  "CON-13":
+    "Agents are talked to by text or by a form of their input; a conversation can be forked at any turn.",
+  "CON-14":
+    "Receipts and exports from anywhere are verified in the browser, with keys of the reader's choice.",
 });

@@ -61,6 +61,26 @@ const run = createRoute({
   component: lazyRouteComponent(() => import("./pages/run/Run.tsx"), "Run"),
 });
 
+const talk = createRoute({
+  getParentRoute: () => inside,
+  path: "/talk",
+  validateSearch: ({ agent }: Record<string, unknown>): { agent?: string } =>
+    typeof agent === "string" ? { agent } : {},
+  component: lazyRouteComponent(() => import("./pages/talk/Talk.tsx"), "Talk"),
+});
+
+const conversation = createRoute({
+  getParentRoute: () => inside,
+  path: "/talk/$sessionId",
+  component: lazyRouteComponent(() => import("./pages/talk/TalkSession.tsx"), "TalkSession"),
+});
+
+const receipts = createRoute({
+  getParentRoute: () => inside,
+  path: "/receipts",
+  component: lazyRouteComponent(() => import("./pages/receipts/Receipts.tsx"), "Receipts"),
+});
+
 const approvals = createRoute({
   getParentRoute: () => inside,
   path: "/approvals",
@@ -73,7 +93,10 @@ function isPath(to: unknown): to is string {
 }
 
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, inside.addChildren([home, runs, run, approvals])]),
+  routeTree: root.addChildren([
+    signIn,
+    inside.addChildren([home, runs, run, talk, conversation, approvals, receipts]),
+  ]),
   defaultPreload: "intent",
   scrollRestoration: true,
 });

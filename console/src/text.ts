@@ -18,7 +18,7 @@ export const text = {
   none: "–",
   requestId: (id: string) => `Request ${id}`,
 
-  pages: { runs: "Runs", approvals: "Approvals" },
+  pages: { runs: "Runs", approvals: "Approvals", talk: "Talk", receipts: "Receipts" },
 
   theme: { label: "Theme", auto: "Same as the system", light: "Light", dark: "Dark" },
 
@@ -109,13 +109,66 @@ export const text = {
     canceling: (done: number, all: number) => `Canceled ${done} of ${all}`,
     someFailed: (n: number) => `${count(n, "run", "runs")} could not be canceled:`,
     shown: (n: number, more: boolean) => `${count(n, "run", "runs")}${more ? " loaded, more below" : ""}`,
-    empty: "No runs yet",
-    emptyHelp: "Give an agent a task, for example in a terminal:",
-    emptyCommand: 'bridle task submit echo "hello there" --wait',
     noMatch: "No run matches these filters",
     noMatchHelp: "Change the filters, or clear them.",
     loadingMore: "Loading more…",
     needsTime: "until",
+  },
+
+  talk: {
+    title: "Talk",
+    intro: "Talk to an agent, with what it answers as it writes it.",
+    agent: "Agent",
+    agents: "Agents",
+    noAgents: "No agents are loaded that this key may use.",
+    message: "Message",
+    messageHint: "Enter sends, Shift+Enter begins a new line",
+    send: "Send",
+    startWith: (agent: string) => `New conversation with ${agent}`,
+    recent: "Recent conversations",
+    none: "No conversations yet",
+    conversation: "Conversation",
+    openRun: "Open the run",
+    fork: "Fork from here",
+    busy: "The agent is at work. Its answer appears above.",
+    asks: "The agent waits for you: answer above.",
+    all: "All conversations",
+    notFound: "There is no such conversation",
+    history: "Before the fork",
+  },
+
+  receipts: {
+    title: "Receipts",
+    intro: "Verify a receipt from anywhere. It is checked in this browser and sent to nobody.",
+    drop: "Drop a receipt here: JSON, or an export with the whole chain (JSON Lines)",
+    choose: "Choose a file",
+    paste: "Or paste it",
+    keys: "Keys to verify with",
+    keysServer: "Those that this server publishes",
+    keysOwn: "A key set (JWKS) that I trust",
+    keysPaste: "Key set",
+    keysHelp:
+      "Keys that you got from the issuer in another way prove the most: a server can publish any keys.",
+    verify: "Verify",
+    notJson: "This is neither a receipt nor an export of receipts.",
+    noKeys: "The key set is not one: paste a JWKS, as bridle keys list prints it.",
+    chain: (n: number) => `${count(n, "receipt", "receipts")} in the chain`,
+    chainValid: "Every receipt is valid and linked to the one before it.",
+    chainFailed: (n: number) => `${count(n, "receipt is", "receipts are")} not valid:`,
+    valid: "The receipt is valid.",
+    notValid: "The receipt is not valid",
+  },
+
+  start: {
+    title: "Start here",
+    tour: "See it work",
+    tourHelp:
+      "The agent tour makes a small release that goes nowhere. It takes a minute, needs no model, asks you a question and waits for your approval.",
+    runTour: "Run the tour agent",
+    own: "Write your own agent",
+    ownHelp: "In a terminal, in an empty folder:",
+    ownCommands: ["npx bridle init my-agents", "cd my-agents", "npx bridle dev"],
+    give: "Or give work to the agents that are here",
   },
 
   approvals: {

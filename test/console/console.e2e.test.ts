@@ -3,16 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import type { Page } from "playwright-core";
 import { noBrowser } from "../support/browser.ts";
 import { Client, type Json, userMessage } from "../support/client.ts";
-import {
-  assertAccessible,
-  type ConsolePage,
-  type ConsoleWorld,
-  signIn,
-  startConsole,
-} from "../support/console.ts";
+import { type ConsolePage, type ConsoleWorld, signIn, startConsole } from "../support/console.ts";
 import { adminKey, startServer, temporaryDirectory } from "../support/server.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 
@@ -295,64 +288,6 @@ describe("the console", { skip: noBrowser }, () => {
     await page.close();
   });
 
-  test("CON-9 every page is accessible in both themes, narrow and wide", async () => {
-    const { page } = await world.open("/sign-in");
-    await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    await assertAccessible(page, "sign-in");
-    await signIn(page);
-    await page.getByRole("row").nth(3).waitFor();
-    await assertAccessible(page, "runs");
-    await page.getByRole("button", { name: /^Account/ }).click();
-    await assertAccessible(page, "account");
-    const asking = await rehearse(
-      "say **Hello**",
-      "step measure",
-      "artifact notes.txt some notes",
-      "ask Which region?",
-    );
-    const approving = await rehearse("approve deploy");
-    const ended = await rehearse("say one", "fail It broke");
-    for (const [task, tabs] of [
-      [asking, ["Conversation", "Timeline", "Artifacts", "Events", "Receipt"]],
-      [approving, ["Conversation"]],
-      [ended, ["Conversation", "Receipt"]],
-    ] as const) {
-      await page.goto(`${world.server.url}/runs/${task.id}`);
-      for (const tab of tabs) {
-        await page.getByRole("tab", { name: tab }).click();
-        await openWhatOpens(page);
-        await assertAccessible(page, `${tab} of a run that is ${task.status}`);
-      }
-    }
-    await page.goto(`${world.server.url}/runs/task_none`);
-    await page.getByText("There is no such run").waitFor();
-    await assertAccessible(page, "no such run");
-    await page.close();
-  });
-
-  test("CON-9 a question is found, answered and left by keyboard alone", async () => {
-    const task = await rehearse("ask Which region?");
-    const { page } = await world.open("/runs");
-    await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    await page.keyboard.press("Tab");
-    await page.keyboard.type(adminKey);
-    await page.keyboard.press("Enter");
-    await page.getByRole("row").first().waitFor();
-    await page.getByLabel("Open a run by its ID").focus();
-    await page.keyboard.type(task.id);
-    await page.keyboard.press("Enter");
-    await page.getByLabel("Your answer").waitFor();
-    for (let n = 0; n < 40; n++) {
-      await page.keyboard.press("Tab");
-      if (await page.evaluate(`document.activeElement?.tagName === "TEXTAREA"`)) break;
-    }
-    await page.keyboard.type("eu-west");
-    await page.keyboard.press("Tab");
-    await page.keyboard.press("Enter");
-    await page.getByText("You said: eu-west").waitFor();
-    await page.close();
-  });
-
   test("CON-7, CON-3 a page goes on where it was after a break and a restart, with every event once", async () => {
     await using place = await temporaryDirectory();
     let server = await startServer({ data: place.path });
@@ -413,10 +348,3 @@ const scrollDown = `new Promise((resolve) => {
   };
   step();
 })`;
-
-/** So that what is behind a button is looked at too. */
-async function openWhatOpens(page: Page): Promise<void> {
-  await page.getByText("Loading…").waitFor({ state: "hidden" });
-  await page.evaluate(`document.querySelectorAll('.step__row[aria-expanded="false"], .artifact [aria-expanded="false"]')
-    .forEach((button) => button.checkVisibility() && button.click())`);
-}

@@ -8,9 +8,13 @@ import { text } from "../text.ts";
 import { Account } from "./Account.tsx";
 import { ConnectionBanner } from "./ConnectionBanner.tsx";
 
-const pages: readonly { to: "/runs" | "/approvals"; icon: IconName; label: string }[] = [
+type PagePath = "/runs" | "/talk" | "/approvals" | "/receipts";
+
+const pages: readonly { to: PagePath; icon: IconName; label: string }[] = [
   { to: "/runs", icon: "runs", label: text.pages.runs },
+  { to: "/talk", icon: "talk", label: text.pages.talk },
   { to: "/approvals", icon: "approve", label: text.pages.approvals },
+  { to: "/receipts", icon: "receipt", label: text.pages.receipts },
 ];
 
 export function Shell() {

@@ -1,3 +1,12 @@
 /** The addresses that are pages of the console: each is answered with the same document, which knows what to show. */
 
-export const consolePages: readonly string[] = ["/", "/sign-in", "/runs", "/runs/:id", "/approvals"];
+export const consolePages: readonly string[] = [
+  "/",
+  "/sign-in",
+  "/runs",
+  "/runs/:id",
+  "/talk",
+  "/talk/:id",
+  "/approvals",
+  "/receipts",
+];

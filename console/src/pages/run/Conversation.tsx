@@ -72,7 +72,7 @@ function SaidItem({ said, task, view }: { said: Said; task: Task; view: RunView 
   }
 }
 
-function MessageTurn({ message, at }: { message: Message; at: string }) {
+export function MessageTurn({ message, at }: { message: Message; at: string }) {
   const who = {
     user: text.run.you,
     assistant: text.run.agentSays,

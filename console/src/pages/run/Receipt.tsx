@@ -2,6 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import type { Task } from "bridle/client";
+import { Checks } from "../../parts/Checks.tsx";
 import { Copy } from "../../parts/Copy.tsx";
 import { Empty } from "../../parts/Empty.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
@@ -37,18 +38,7 @@ export default function Receipt({ task: { receipt_id: id } }: { task: Task }) {
       </p>
       <p className="quiet">{text.run.verifyHelp}</p>
       <h3>{text.run.checks}</h3>
-      <ul className="checks">
-        {verification.checks.map(({ name, ok, message }) => (
-          <li key={name} className={`check check--${ok === null ? "open" : ok ? "ok" : "failed"}`}>
-            <span className="check__sign">
-              {ok === null ? text.run.unchecked : ok ? text.run.passed : text.run.checkFailed}
-            </span>
-            <span>
-              <code>{name}</code> {message}
-            </span>
-          </li>
-        ))}
-      </ul>
+      <Checks checks={verification.checks} />
       <h3>
         {text.run.json} <Copy value={JSON.stringify(receipt, null, 2)} />
       </h3>

@@ -9,10 +9,12 @@ import { RunLog, type RunView } from "./log.ts";
 
 const pollMs = 3000;
 
-export function useTask(taskId: string, isLive: boolean) {
+/** Of no task when there is none. */
+export function useTask(taskId: string | null, isLive: boolean) {
   return useQuery({
     queryKey: ["task", taskId],
-    queryFn: ({ signal }) => bridle.tasks.get(taskId, { signal }),
+    enabled: taskId !== null,
+    queryFn: ({ signal }) => bridle.tasks.get(taskId ?? "", { signal }),
     ...(isLive ? {} : { refetchInterval: pollMs }),
   });
 }

@@ -1,20 +1,12 @@
-import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useId } from "react";
 import { statuses } from "../../parts/Status.tsx";
-import { bridle } from "../../server/bridle.ts";
 import { text } from "../../text.ts";
+import { useAgents } from "../talk/useAgents.ts";
 import { isFiltered, type RunFilters, readRunFilters, timeRanges } from "./filters.ts";
 
-/** More agents than anybody looks through. */
-const agentsMax = 200;
-
 export function Filters({ filters, onChange }: { filters: RunFilters; onChange(filters: RunFilters): void }) {
-  const agents = useQuery({
-    queryKey: ["agents"],
-    queryFn: ({ signal }) => bridle.agents.list({ limit: agentsMax, signal }),
-    staleTime: 60_000,
-  });
+  const agents = useAgents();
   const names = agents.data?.items.map(({ name }) => name) ?? [];
   const set = (change: Record<string, string>) => onChange(readRunFilters({ ...filters, ...change }));
   return (

@@ -8,12 +8,12 @@ import { isFinal } from "../../parts/Status.tsx";
 import { useTitle } from "../../parts/useTitle.ts";
 import { may, useSession } from "../../server/session.ts";
 import "../../styles/runs.css";
-import { Copy } from "../../parts/Copy.tsx";
 import { text } from "../../text.ts";
 import { CancelRuns } from "./CancelRuns.tsx";
 import { Filters } from "./Filters.tsx";
 import { isFiltered } from "./filters.ts";
 import { RunTable } from "./RunTable.tsx";
+import { Start } from "./Start.tsx";
 import { useRuns } from "./useRuns.ts";
 
 const route = getRouteApi("/inside/runs");
@@ -83,13 +83,5 @@ function NoRuns({ isFiltered }: { isFiltered: boolean }) {
       </Empty>
     );
   }
-  return (
-    <Empty title={text.runs.empty}>
-      <p>{text.runs.emptyHelp}</p>
-      <p className="command">
-        <code>{text.runs.emptyCommand}</code>
-        <Copy value={text.runs.emptyCommand} />
-      </p>
-    </Empty>
-  );
+  return <Start />;
 }
