@@ -132,8 +132,17 @@ await page.goto(`${server.url}/talk?agent=refunder`);
 await page.getByLabel("Order").waitFor();
 await picture(page, "talk");
 await page.goto(`${server.url}/talk/${finished.session_id}`);
-await page.getByText("eleven failed").waitFor();
+await page.locator(".markdown li").first().waitFor();
 await picture(page, "conversation");
+await client.createKey({
+  name: "Ann's laptop",
+  actor: "ann",
+  scopes: ["tasks:read", "events:read", "approvals:write"],
+});
+await client.createKey({ name: "Nightly reports", actor: "ci", scopes: ["tasks:write", "sessions:write"] });
+await page.goto(`${server.url}/keys`);
+await page.getByText("Nightly reports").waitFor();
+await picture(page, "keys");
 await page.goto(`${server.url}/receipts`);
 const receipt = await client.get(
   `/v1/receipts/${(await client.get(`/v1/tasks/${finished.id}`)).body.receipt_id}`,

@@ -13,7 +13,7 @@ import { startProcess, temporaryDirectory } from "./support/server.ts";
 
 /** Somewhat more than it is; CONTRIBUTING.md says how much that was. */
 const packedBytesMax = 4_800_000;
-const unpackedBytesMax = 21_500_000;
+const unpackedBytesMax = 21_700_000;
 
 const { version, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 

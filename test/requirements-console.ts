@@ -25,6 +25,7 @@ export const consoleRequirements: readonly Requirement[] = section("Bridle", "Th
   "CON-12": "An empty server says what to do first, and shows its tour at work.",
   "CON-13":
     "Agents are talked to by text or by a form of their input; a conversation can be forked at any turn.",
+  "CON-15": "API keys are made for a role, shown once, and revoked, by those who may.",
   "CON-14":
     "Receipts and exports from anywhere are verified in the browser, with keys of the reader's choice.",
 });

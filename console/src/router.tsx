@@ -81,6 +81,12 @@ const receipts = createRoute({
   component: lazyRouteComponent(() => import("./pages/receipts/Receipts.tsx"), "Receipts"),
 });
 
+const keys = createRoute({
+  getParentRoute: () => inside,
+  path: "/keys",
+  component: lazyRouteComponent(() => import("./pages/keys/Keys.tsx"), "Keys"),
+});
+
 const approvals = createRoute({
   getParentRoute: () => inside,
   path: "/approvals",
@@ -95,7 +101,7 @@ function isPath(to: unknown): to is string {
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
-    inside.addChildren([home, runs, run, talk, conversation, approvals, receipts]),
+    inside.addChildren([home, runs, run, talk, conversation, approvals, receipts, keys]),
   ]),
   defaultPreload: "intent",
   scrollRestoration: true,

@@ -18,7 +18,7 @@ export const text = {
   none: "–",
   requestId: (id: string) => `Request ${id}`,
 
-  pages: { runs: "Runs", approvals: "Approvals", talk: "Talk", receipts: "Receipts" },
+  pages: { runs: "Runs", approvals: "Approvals", talk: "Talk", receipts: "Receipts", keys: "Keys" },
 
   theme: { label: "Theme", auto: "Same as the system", light: "Light", dark: "Dark" },
 
@@ -157,6 +157,43 @@ export const text = {
     chainFailed: (n: number) => `${count(n, "receipt is", "receipts are")} not valid:`,
     valid: "The receipt is valid.",
     notValid: "The receipt is not valid",
+  },
+
+  keys: {
+    title: "API keys",
+    intro:
+      "Give people and programs keys of their own: each can be revoked alone, and the log says who did what.",
+    none: "No API keys yet",
+    noneHelp: "Until now only the administrator's key opens this server.",
+    create: "Create a key",
+    createConfirm: "Create",
+    created: "The key was created",
+    createdHelp: "Copy it now. It is shown this once: the server keeps only its hash.",
+    copy: "Copy the key",
+    name: "Name",
+    actorLabel: "Whose it is (actor)",
+    actor: "of",
+    role: "What it may do",
+    roles: {
+      watch: "Watch runs",
+      work: "Give work and answer questions",
+      approve: "Watch and approve",
+      sign: "Sign approvals, as an approver",
+      operate: "Everything (admin)",
+      custom: "Other scopes",
+    },
+    approverId: "Approver ID",
+    scopes: "Scopes, with spaces between",
+    days: "Days until it expires",
+    revoke: "Revoke",
+    revokeTitle: (name: string) => `Revoke ${name}?`,
+    revokeHelp:
+      "The key, its access tokens, its sessions in browsers and the keys that it made stop working at once. This cannot be undone.",
+    revokeConfirm: "Revoke the key",
+    lastUsed: "Last used",
+    never: "never",
+    expires: "Expires",
+    revoked: "Revoked",
   },
 
   start: {

@@ -57,6 +57,12 @@ describe("the console for everybody", { skip: noBrowser }, () => {
     await page.goto(`${world.server.url}/talk/${asking.session_id}`);
     await page.getByLabel("Your answer").waitFor();
     await assertAccessible(page, "a conversation");
+    await world.client.createKey({ name: "ci", scopes: ["tasks:write"] });
+    await page.goto(`${world.server.url}/keys`);
+    await page.getByText("tasks:write").waitFor();
+    await assertAccessible(page, "keys");
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await assertAccessible(page, "a new key");
     await page.goto(`${world.server.url}/receipts`);
     await page.getByLabel("Or paste it").fill("{}");
     await page.getByRole("button", { name: "Verify" }).click();

@@ -59,6 +59,31 @@ describe("talking in the console", { skip: noBrowser }, () => {
     await page.close();
   });
 
+  test("CON-15 a key is made for a role, signs in with it, and ends with its revocation", async () => {
+    const { page, complaints, strays } = await world.open("/keys");
+    await signIn(page);
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByLabel("Name").fill("Ann's laptop");
+    await page.getByLabel("Whose it is").fill("ann");
+    await page.getByLabel("What it may do").selectOption("approve");
+    await page.getByRole("button", { name: "Create", exact: true }).click();
+    const key = (await page.locator(".key__secret code").textContent()) ?? "";
+    assert.match(key, /^bridle_key_/);
+    await page.getByRole("button", { name: "Close" }).click();
+    await page.getByText("approvals:write").waitFor();
+    assert.ok(!(await page.content()).includes(key), "it is shown once");
+
+    const ann = await world.open("/runs");
+    await signIn(ann.page, key);
+    assert.equal(await ann.page.getByRole("link", { name: "Keys" }).count(), 0);
+    await page.getByRole("button", { name: "Revoke Ann's laptop" }).click();
+    await page.getByRole("button", { name: "Revoke the key" }).click();
+    await page.getByText(/^Revoked/).waitFor();
+    await ann.page.getByText("Your session has ended, or the key was revoked.").waitFor();
+    assert.deepEqual({ complaints, strays }, { complaints: [], strays: [] });
+    await Promise.all([page.close(), ann.page.close()]);
+  });
+
   test("CON-14 receipts and exports from anywhere are verified in the browser, and forged ones are not valid", async () => {
     const { page, complaints, strays } = await world.open("/receipts");
     await signIn(page);

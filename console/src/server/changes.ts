@@ -3,7 +3,7 @@
 import type { BridleEvent } from "bridle/client";
 import { bridle } from "./bridle.ts";
 import { watchConnection } from "./connection.ts";
-import { may, type Session } from "./session.ts";
+import { endIfRefused, may, type Session } from "./session.ts";
 
 const gatherMs = 400;
 
@@ -46,9 +46,8 @@ export function followChanges({ idOf, onChanged }: Changes): () => void {
     const after = await newestEvent(signal);
     for await (const event of bridle.events({ after, signal, onConnection })) note(event);
   };
-  read().catch(() => {
-    // Aborted, signed out, or refused: what is shown stays as it is.
-  });
+  // Aborted or not allowed: what is shown stays as it is.
+  read().catch(endIfRefused);
   return () => {
     gone.abort();
     connection.close();

@@ -1,5 +1,6 @@
 /** Who is signed in. The key itself is only ever in the sign-in request; the session's cookie is out of reach of scripts. */
 
+import { Unauthenticated } from "bridle/client";
 import { useSyncExternalStore } from "react";
 
 export interface Session {
@@ -60,6 +61,11 @@ export const sessionFetch: typeof fetch = async (input, init) => {
   if (response.status === 401 && state.session !== null) become({ session: null, hasEnded: true });
   return response;
 };
+
+/** A stream that is open is told in the stream itself that its key has ended. */
+export function endIfRefused(error: unknown): void {
+  if (error instanceof Unauthenticated && state.session !== null) become({ session: null, hasEnded: true });
+}
 
 export class SignInFailed extends Error {
   readonly requestId: string | null;

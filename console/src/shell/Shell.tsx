@@ -3,18 +3,19 @@
 import { Link, Outlet, useNavigate, useRouter } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { Icon, type IconName, Mark } from "../parts/Icon.tsx";
-import { useSession } from "../server/session.ts";
+import { may, useSession } from "../server/session.ts";
 import { text } from "../text.ts";
 import { Account } from "./Account.tsx";
 import { ConnectionBanner } from "./ConnectionBanner.tsx";
 
-type PagePath = "/runs" | "/talk" | "/approvals" | "/receipts";
+type PagePath = "/runs" | "/talk" | "/approvals" | "/receipts" | "/keys";
 
-const pages: readonly { to: PagePath; icon: IconName; label: string }[] = [
+const pages: readonly { to: PagePath; icon: IconName; label: string; scope?: string }[] = [
   { to: "/runs", icon: "runs", label: text.pages.runs },
   { to: "/talk", icon: "talk", label: text.pages.talk },
   { to: "/approvals", icon: "approve", label: text.pages.approvals },
   { to: "/receipts", icon: "receipt", label: text.pages.receipts },
+  { to: "/keys", icon: "key", label: text.pages.keys, scope: "api_keys:read" },
 ];
 
 export function Shell() {
@@ -37,18 +38,20 @@ export function Shell() {
           <span>{text.product}</span>
         </Link>
         <nav className="shell__nav" aria-label={text.navigation}>
-          {pages.map(({ to, icon, label }) => (
-            <Link
-              key={to}
-              to={to}
-              search={{}}
-              className="shell__link"
-              activeProps={{ "aria-current": "page" }}
-            >
-              <Icon name={icon} />
-              <span>{label}</span>
-            </Link>
-          ))}
+          {pages
+            .filter(({ scope }) => scope === undefined || may(session, scope))
+            .map(({ to, icon, label }) => (
+              <Link
+                key={to}
+                to={to}
+                search={{}}
+                className="shell__link"
+                activeProps={{ "aria-current": "page" }}
+              >
+                <Icon name={icon} />
+                <span>{label}</span>
+              </Link>
+            ))}
         </nav>
         <Account session={session} />
       </header>

@@ -114,8 +114,8 @@ function broken(error: unknown, signal: AbortSignal | undefined): unknown {
 
 function eventIn({ id, event, data }: ServerSentEvent): BridleEvent {
   const value = parsed(data);
-  // What goes wrong on the server's side of an open stream is said in it.
-  const error = event === "error" && id === null ? errorIn(value, null, null) : null;
+  // What goes wrong on the server's side of an open stream is said in it, under the id of the last event.
+  const error = event === "error" ? errorIn(value, null, null) : null;
   if (error !== null) throw error;
   if (id !== null && isEvent(value) && value.id === id) return value;
   throw unreadable("a stream of events");

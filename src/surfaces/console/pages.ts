@@ -9,4 +9,5 @@ export const consolePages: readonly string[] = [
   "/talk/:id",
   "/approvals",
   "/receipts",
+  "/keys",
 ];

@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { bridle } from "../../server/bridle.ts";
 import { watchConnection } from "../../server/connection.ts";
-import { may, useSession } from "../../server/session.ts";
+import { endIfRefused, may, useSession } from "../../server/session.ts";
 import { RunLog, type RunView } from "./log.ts";
 
 const pollMs = 3000;
@@ -68,6 +68,7 @@ export function useRunView(taskId: string): { view: RunView; error: unknown; may
     setView(log.view());
     read()
       .catch((problem: unknown) => {
+        endIfRefused(problem);
         if (!gone.signal.aborted) setError(problem);
       })
       .finally(() => connection.close());

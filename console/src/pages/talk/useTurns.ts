@@ -4,6 +4,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { bridle } from "../../server/bridle.ts";
 import { watchConnection } from "../../server/connection.ts";
+import { endIfRefused } from "../../server/session.ts";
 import { RunLog, type RunView } from "../run/log.ts";
 
 export interface TurnView {
@@ -56,6 +57,7 @@ export function useTurns(sessionId: string): { turns: readonly TurnView[]; error
     setTurns([]);
     setError(null);
     read().catch((problem: unknown) => {
+      endIfRefused(problem);
       if (!gone.signal.aborted) setError(problem);
     });
     return () => {

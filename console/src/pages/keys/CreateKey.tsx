@@ -1,0 +1,134 @@
+/** A new key, which is shown this once: the server keeps no more than its hash. */
+
+import { useQueryClient } from "@tanstack/react-query";
+import type { ApiKey } from "bridle/client";
+import { type FormEvent, useId, useState } from "react";
+import { Copy } from "../../parts/Copy.tsx";
+import { Dialog } from "../../parts/Dialog.tsx";
+import { ErrorNote } from "../../parts/ErrorNote.tsx";
+import { bridle } from "../../server/bridle.ts";
+import { text } from "../../text.ts";
+import { type Role, roleNames, scopesOf } from "./roles.ts";
+
+const daysDefault = 30;
+const dayMs = 24 * 60 * 60 * 1000;
+
+export function CreateKey({ onClose }: { onClose(): void }) {
+  const [made, setMade] = useState<ApiKey | null>(null);
+  return (
+    <Dialog title={made === null ? text.keys.create : text.keys.created} onClose={onClose}>
+      {made === null ? (
+        <Fields onMade={setMade} onClose={onClose} />
+      ) : (
+        <Made apiKey={made} onClose={onClose} />
+      )}
+    </Dialog>
+  );
+}
+
+function Made({ apiKey: { key }, onClose }: { apiKey: ApiKey; onClose(): void }) {
+  const secret = key ?? "";
+  return (
+    <>
+      <p>{text.keys.createdHelp}</p>
+      <p className="command key__secret">
+        <code>{secret}</code>
+        <Copy value={secret} label={text.keys.copy} />
+      </p>
+      <div className="dialog__actions">
+        <button type="button" className="button button--primary" onClick={onClose}>
+          {text.close}
+        </button>
+      </div>
+    </>
+  );
+}
+
+function Fields({ onMade, onClose }: { onMade(key: ApiKey): void; onClose(): void }) {
+  const client = useQueryClient();
+  const [role, setRole] = useState<Role>("watch");
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const ids = { name: useId(), actor: useId(), role: useId(), given: useId(), days: useId() };
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget);
+    const word = (name: string) => String(data.get(name) ?? "").trim();
+    setBusy(true);
+    setError(null);
+    try {
+      const key = await bridle.apiKeys.create({
+        name: word("name"),
+        actor: word("actor"),
+        scopes: scopesOf(role, word("given")),
+        expires_at: new Date(Date.now() + Number(word("days")) * dayMs).toISOString(),
+      });
+      onMade(key);
+      await client.invalidateQueries({ queryKey: ["keys"] });
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  const needsMore = role === "sign" || role === "custom";
+  return (
+    <form className="key__form" onSubmit={(event) => void submit(event)}>
+      <div className="field">
+        <label htmlFor={ids.name}>{text.keys.name}</label>
+        <input id={ids.name} name="name" required maxLength={200} autoComplete="off" />
+      </div>
+      <div className="field">
+        <label htmlFor={ids.actor}>{text.keys.actorLabel}</label>
+        <input id={ids.actor} name="actor" required maxLength={200} autoComplete="off" />
+      </div>
+      <div className="field">
+        <label htmlFor={ids.role}>{text.keys.role}</label>
+        <select
+          id={ids.role}
+          value={role}
+          onChange={({ target }) => setRole(roleNames.find((one) => one === target.value) ?? "watch")}
+        >
+          {roleNames.map((one) => (
+            <option key={one} value={one}>
+              {text.keys.roles[one]}
+            </option>
+          ))}
+        </select>
+      </div>
+      {needsMore && (
+        <div className="field">
+          <label htmlFor={ids.given}>{role === "sign" ? text.keys.approverId : text.keys.scopes}</label>
+          <input
+            id={ids.given}
+            name="given"
+            required
+            className="mono"
+            autoComplete="off"
+            spellCheck={false}
+          />
+        </div>
+      )}
+      <div className="field">
+        <label htmlFor={ids.days}>{text.keys.days}</label>
+        <input
+          id={ids.days}
+          name="days"
+          type="number"
+          min={1}
+          max={3650}
+          defaultValue={daysDefault}
+          required
+        />
+      </div>
+      {error !== null && <ErrorNote error={error} />}
+      <div className="dialog__actions">
+        <button type="button" className="button" onClick={onClose}>
+          {text.close}
+        </button>
+        <button type="submit" className="button button--primary" disabled={isBusy}>
+          {text.keys.createConfirm}
+        </button>
+      </div>
+    </form>
+  );
+}
