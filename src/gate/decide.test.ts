@@ -72,6 +72,14 @@ rules:
     "GIT status": "ask",
     "git log `git push`": "ask",
     "'unfinished": "deny",
+    "!! now": "deny",
+    "!git": "deny",
+    "=git push": "deny",
+    "git log =(git push)": "deny",
+    "git log *(e:'git push':)": "deny",
+    "repeat 2 git push": "ask",
+    "function f { git push; }; f": "deny",
+    "[ a != b ] && git push": "ask",
   };
   for (const [line, action] of Object.entries(expected)) assert.equal(actionOf(policy, line), action, line);
   const { finding, risk } = decideGate(

@@ -422,8 +422,10 @@ class WordParts {
 
   done({ home }: ShellOptions): ReadWord {
     const [text, bare] = [this.#text, this.#bare];
-    const isPattern = /[*?^]|\[.+\]|\{[^}]*(?:,|\.\.)[^}]*\}/.test(bare) || bare.startsWith("=");
-    if (!this.#isKnown || isPattern) return { word: null, bare };
+    const isPattern = /[*?^]|\[.+\]|\{[^}]*(?:,|\.\.)[^}]*\}/.test(bare);
+    // A line from before, at a prompt, and the place of a program, in zsh.
+    const isExpanded = /![^\s=\0]/.test(bare) || bare.startsWith("=");
+    if (!this.#isKnown || isPattern || isExpanded) return { word: null, bare };
     if (/^~(\/|$)/.test(bare)) return { word: home + text.slice(1), bare };
     return { word: bare.startsWith("~") ? null : text, bare };
   }
