@@ -50,6 +50,7 @@ export function sharedPostgres(): Promise<TestPostgres> {
 
 export async function startPostgres(settings: Record<string, string> = {}): Promise<TestPostgres> {
   const directory = mkdtempSync(join(reachable(tmpdir()), "bridle-postgres-"));
+  process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
   const { bin, env } = binariesIn(directory);
   const data = join(directory, "data");
   mkdirSync(data, { mode: 0o700 });
