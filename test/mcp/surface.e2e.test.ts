@@ -47,6 +47,7 @@ describe("Tools", () => {
       "assistant",
       "cancel_task",
       "echo",
+      "gate",
       "get_task",
       "planner",
       "rehearsal",
