@@ -51,7 +51,7 @@ function refuse(problem: string): never {
 }
 
 function filesToRun(): string[] {
-  const all = globSync("{src,client,test,examples}/**/*.test.ts", { cwd: root })
+  const all = globSync("{src,test,examples}/**/*.test.ts", { cwd: root })
     .filter((file) => paths.length === 0 || paths.some((path) => file.startsWith(path.replace(/^\.\//, ""))))
     .sort((a, b) => priority(a) - priority(b));
   const [, index, count] = /^([1-9]\d*)\/([1-9]\d*)$/.exec(options.shard) ?? [];

@@ -116,8 +116,7 @@ class HandoffWorker {
   #interrupt({ resource: { id }, tenantId }: StoredEvent, event: KernelEvent): void {
     const seen = this.#seen.get(id);
     if (seen !== undefined && isKnownTo(seen, event)) return;
-    this.#queue.add(id, tenantId);
-    this.#queue.interrupt(id);
+    this.#queue.restart(id, tenantId);
   }
 
   /** True when there is more to follow at once. */

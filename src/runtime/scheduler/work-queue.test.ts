@@ -54,6 +54,19 @@ test("RUN-5 work that is interrupted is no error, and what fails is reported", a
   assert.deepEqual([queue.isWorkingOn("a"), queue.isWorkingOn("b")], [false, false]);
 });
 
+test("RUN-5 an item that is restarted is begun anew, and one that is new is not interrupted", async () => {
+  const { queue, begun, held, settled } = heldQueue();
+  queue.restart("a", "t");
+  await settled();
+  assert.deepEqual(begun, ["a"]);
+  queue.restart("a", "t");
+  await settled();
+  assert.deepEqual(begun, ["a", "a"]);
+  held.get("a")?.resolve(false);
+  await settled();
+  assert.equal(queue.isWorkingOn("a"), false);
+});
+
 test("RUN-5 a queue that stops begins nothing more and interrupts after its grace", async () => {
   const { queue, begun, settled } = heldQueue();
   for (const id of ["a", "b", "c"]) queue.add(id, "t");

@@ -53,6 +53,13 @@ export class WorkQueue {
     return this.#working.has(id);
   }
 
+  /** What is worked on is wanted no longer as it was: it is interrupted and begun anew. */
+  restart(id: string, turn: string): void {
+    const working = this.#working.get(id);
+    this.add(id, turn);
+    working?.controller.abort();
+  }
+
   /** Ends the work on an item, if there is any. */
   interrupt(id: string): void {
     this.#working.get(id)?.controller.abort();
