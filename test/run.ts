@@ -33,7 +33,7 @@ const { values: options, positionals: paths } = parseArgs({
   allowPositionals: true,
   options: {
     shard: { type: "string", default: "1/1" },
-    jobs: { type: "string", default: String(availableParallelism() + 2) },
+    jobs: { type: "string", default: String(availableParallelism() + 3) },
     seed: { type: "string", default: process.env.BRIDLE_TEST_SEED ?? "1" },
     verbose: { type: "boolean", default: false },
   },
