@@ -14,6 +14,8 @@ import { startProcess } from "./process.ts";
 
 const rounds = 5;
 const tasks = Number(process.argv[2] ?? 100_000);
+if (!Number.isSafeInteger(tasks))
+  throw new Error("Give the number of tasks, as in npm run bench:start -- 100000");
 const clone = join(import.meta.dirname, "../bridle.js");
 const bundled = join(await freshBundle(), "main.js");
 const place = mkdtempSync(join(tmpdir(), "bridle-start-"));
