@@ -14,6 +14,8 @@ const waitMsMax = 10_000;
 const momentMs = 1000;
 /** With no receipts due, the projection is told at least this often how far the log is, so that a restart reads little of it. */
 const quietMax = 10_000;
+/** Events that a start looks through before it is ready; what is left of more than that, the projection reads beside it. */
+const readAtStartMax = 1000;
 
 export interface ReceiptProgress {
   /** Resolves when everything that is on disk now has its receipt. */
@@ -69,7 +71,8 @@ export class ReceiptFollower implements ReceiptProgress {
     const { tail, store } = this.#options;
     this.#stopFollowing = tail.onCommit((events) => this.#hear(events));
     const head = await store.head();
-    if (!(await this.#isDueSince(await store.cursor(receiptsCursor)))) return;
+    const cursor = await store.cursor(receiptsCursor);
+    if (head - cursor <= readAtStartMax && !(await this.#isDueSince(cursor))) return;
     this.#lastDue = Math.max(this.#lastDue, head);
     this.#note(this.#lastDue, []);
   }
