@@ -133,7 +133,9 @@ test("GAT-8 a standing permission covers exactly its words until it is used up o
   // Denied by the policy stays denied.
   const again = world.gate(args);
   await world.approveOffered("2 times until");
-  const renewed = JSON.parse((await again).stdout).task_id;
+  const granted = await again;
+  assert.equal(granted.code, 0, granted.stderr);
+  const renewed = JSON.parse(granted.stdout).task_id;
   assert.equal((await hook(bash("git push origin --force"))).code, 2);
   assert.equal((await world.gate(["revoke", renewed])).code, 0);
   const revoked = await world.decided(hook(bash("git push origin fourth")), "origin fourth", "deny");
