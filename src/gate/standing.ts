@@ -5,29 +5,40 @@
 
 import { hostname, userInfo } from "node:os";
 import { resolve } from "node:path";
+import { type Static, Type } from "typebox";
+import { Value } from "typebox/value";
 import type { GateSubject } from "./decide.ts";
 import { invocationsOf, invocationsOfArgv, runsOthers } from "./invocations.ts";
 import { matchesPath, realPathOf } from "./paths.ts";
 
-export interface StandingRequest {
-  kind: "standing";
-  /** One of the two. */
-  argv?: string[];
-  path?: string;
+const limits = {
+  kind: Type.Literal("standing"),
   /** Where the command runs. */
-  cwd: string;
-  host: string;
-  user: string;
-  uses: number;
-  until: string;
-  nonce: string;
+  cwd: Type.String(),
+  host: Type.String(),
+  user: Type.String(),
+  uses: Type.Integer({ minimum: 1 }),
+  until: Type.String(),
+  nonce: Type.String(),
+};
+const closed = { additionalProperties: false };
+const Standing = Type.Union([
+  Type.Object({ ...limits, argv: Type.Array(Type.String()) }, closed),
+  Type.Object({ ...limits, path: Type.String() }, closed),
+]);
+
+export type StandingRequest = Static<typeof Standing>;
+
+/** Null for what is no such request. It has these members and no others: the digest that was signed is over all of them. */
+export function readStanding(value: unknown): StandingRequest | null {
+  return Value.Check(Standing, value) ? value : null;
 }
 
 export function covers(standing: StandingRequest, subject: GateSubject, cwd: string, nowMs: number): boolean {
   if (standing.host !== hostname() || standing.user !== userInfo().username) return false;
   if (!(nowMs < Date.parse(standing.until))) return false;
-  if (standing.argv !== undefined) return coversCommand(standing.argv, standing.cwd, subject, cwd);
-  return standing.path !== undefined && coversPaths(standing.path, subject, cwd);
+  if ("argv" in standing) return coversCommand(standing.argv, standing.cwd, subject, cwd);
+  return coversPaths(standing.path, subject, cwd);
 }
 
 /** One plain command: no variables, no redirections, nothing else on the line. */

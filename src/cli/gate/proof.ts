@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { gateRecordName } from "../../agents/gate.ts";
 import { readArtifact } from "../../harp/core/artifact.ts";
-import type { ApprovalProof } from "../../harp/core/proof.ts";
+import { readApprovalProof } from "../../harp/core/proof.ts";
 import { publicKeysIn } from "../../receipts/public-keys.ts";
 import { verifyReceipt } from "../../receipts/verify.ts";
 import { isRecord } from "../../sdk/client/errors.ts";
@@ -111,19 +111,19 @@ async function signatureProblems(
   { request, digest }: Record<string, unknown>,
   receipt: Record<string, unknown>,
 ): Promise<string[]> {
-  if (approval === null || !Array.isArray(approval.artifacts) || !isRecord(approval.proof)) {
+  if (approval === null || !Array.isArray(approval.artifacts)) {
     return ["No signatures are there."];
   }
-  // What verifies it refuses what it cannot read as one.
-  const proof = approval.proof as unknown as ApprovalProof;
+  const { proof, artifacts } = approval;
   const asked = { request: isRecord(request) ? request : {}, digest: String(digest) };
-  const why = await whyNotSigned(proof, approval.artifacts, asked).catch(() => "they cannot be read");
-  const signature = JSON.stringify(proof.decisions?.[0]?.decision?.signature);
-  const isInReceipt = signature !== undefined && JSON.stringify(receipt.approvals ?? []).includes(signature);
-  return [
-    ...(why === null ? [] : [`The signatures do not hold: ${why}`]),
-    ...(isInReceipt ? [] : ["The receipt does not have these signatures."]),
-  ];
+  const why = await whyNotSigned(proof, artifacts, asked).catch(() => "they cannot be read");
+  if (why !== null) return [`The signatures do not hold: ${why}`];
+  const receipted = JSON.stringify(receipt.approvals ?? []);
+  const { decisions } = readApprovalProof(proof, "proof");
+  const isInReceipt = decisions.every(({ decision }) =>
+    receipted.includes(JSON.stringify(decision.signature)),
+  );
+  return isInReceipt ? [] : ["The receipt does not have these signatures."];
 }
 
 function peopleIn(approval: Record<string, unknown> | null): Pick<CheckedProof, "approvers" | "shown"> {

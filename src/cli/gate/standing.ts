@@ -5,8 +5,7 @@ import { hostname, userInfo } from "node:os";
 import { resolve } from "node:path";
 import type { GateSubject } from "../../gate/decide.ts";
 import { type GateRisk, gateRisks } from "../../gate/policy.ts";
-import { covers, type StandingRequest } from "../../gate/standing.ts";
-import { isRecord } from "../../sdk/client/errors.ts";
+import { covers, readStanding, type StandingRequest } from "../../gate/standing.ts";
 import type { Task } from "../../sdk/client/index.ts";
 import { isRefusal, Remote, type RemoteSettings } from "../remote.ts";
 import { type JsonSettings, show } from "../terminal/output.ts";
@@ -32,8 +31,7 @@ export async function permit(argv: readonly string[], settings: PermitSettings):
   const signal = stopSignal();
   try {
     const request = requestFor(argv, settings);
-    const what =
-      request.argv === undefined ? `edits in ${request.path}` : `run ${commandText(request.argv)} …`;
+    const what = "argv" in request ? `run ${commandText(request.argv)} …` : `edits in ${request.path}`;
     const action = `standing permission, ${request.uses} times until ${request.until}: ${what}`;
     const input = {
       action: action.slice(0, 500),
@@ -145,17 +143,8 @@ function isInScope(
   });
 }
 
-/** As it was submitted; what was changed in it has another digest, which nobody signed. */
 function standingIn(task: Task): StandingRequest | null {
-  const { request } = inputOf(task);
-  if (!isRecord(request) || request.kind !== "standing") return null;
-  const { argv, path, cwd, host, user, uses, until, nonce } = request;
-  const texts = [cwd, host, user, until, nonce];
-  if (!texts.every((text) => typeof text === "string") || typeof uses !== "number") return null;
-  const isWords = Array.isArray(argv) && argv.every((word) => typeof word === "string");
-  if (!isWords && typeof path !== "string") return null;
-  // Each member was looked at.
-  return request as unknown as StandingRequest;
+  return readStanding(inputOf(task).request);
 }
 
 export async function permits(settings: RemoteSettings & JsonSettings): Promise<void> {

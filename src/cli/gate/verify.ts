@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import type { Artifact } from "../../harp/core/artifact.ts";
 import { hashOfArtifact, readArtifact } from "../../harp/core/artifact.ts";
 import { HarpError } from "../../harp/core/harp-error.ts";
-import { type ApprovalProof, verifyApprovalProof } from "../../harp/core/proof.ts";
+import { type ApprovalProof, readApprovalProof, verifyApprovalProof } from "../../harp/core/proof.ts";
 import { isExpired, skewMsDefault } from "../../harp/core/times.ts";
 import { isRecord } from "../../sdk/client/errors.ts";
 import { canonicalJson } from "../../web/canonical-json.ts";
@@ -59,7 +59,7 @@ export async function verifySigned(
 
 /** Null when every decision is a valid signature over the hash of one of the artifacts, which show exactly what was asked. */
 export async function whyNotSigned(
-  proof: ApprovalProof,
+  proof: unknown,
   artifacts: readonly unknown[],
   asked: Asked,
 ): Promise<string | null> {
@@ -67,7 +67,7 @@ export async function whyNotSigned(
   if (!verdict.valid) return verdict.why ?? "it is not valid";
   try {
     const read = artifacts.map(readArtifact);
-    for (const { decision } of proof.decisions) {
+    for (const { decision } of readApprovalProof(proof, "proof").decisions) {
       const artifact = read.find(({ requestId }) => requestId === decision.requestId);
       if (artifact === undefined) return "what was signed is not there";
       if ((await hashOfArtifact(artifact)) !== decision.artifactHash) return "another text was signed";

@@ -2,7 +2,7 @@
 
 import { eventId } from "../../kernel/core/events.ts";
 import { systemCaller } from "../../policy/caller.ts";
-import type { BridleEvent } from "../../sdk/client/index.ts";
+import { isEvent } from "../../sdk/client/follow.ts";
 import type { Server } from "../../server/server.ts";
 import type { StoredEvent } from "../../store/port.ts";
 import { presentEvent } from "../../surfaces/harn/present-event.ts";
@@ -33,7 +33,8 @@ export function reportTasks({ kernel }: Server, style: Style, write: (line: stri
     const { store, approvals } = kernel;
     const viewer = { store, approvals, caller: systemCaller(tenantId) };
     // It is what the API sends, which the client reads in the same form.
-    const fact = factIn((await presentEvent(stored, viewer)) as unknown as BridleEvent);
+    const event = await presentEvent(stored, viewer);
+    const fact = isEvent(event) ? factIn(event) : null;
     if (fact === null) return;
     const state = withFact(states.get(taskId) ?? unseen(taskId), fact);
     states.delete(taskId);

@@ -32,7 +32,7 @@ export interface ProofVerdict {
 /** More people than anybody asks for one approval. */
 export const quorumMax = 64;
 
-const readProof: Reader<ApprovalProof> = closed({
+export const readApprovalProof: Reader<ApprovalProof> = closed({
   profile: only("harp-0.2"),
   quorum: integer(1, quorumMax),
   decisions: list(closed({ decision: readDecision, publicKey: base64url(32), approverId: id }), 1, quorumMax),
@@ -41,7 +41,7 @@ const readProof: Reader<ApprovalProof> = closed({
 /** Never throws, whatever it is handed. */
 export async function verifyApprovalProof(value: unknown): Promise<ProofVerdict> {
   try {
-    const proof = readProof(value, "proof");
+    const proof = readApprovalProof(value, "proof");
     for (const approval of proof.decisions) {
       const why = await whyNotValid(approval);
       if (why !== null) return refused(`The decision of ${approval.approverId} ${why}.`);
