@@ -3,37 +3,44 @@
 import type { Static } from "typebox";
 import type { TaskStatus } from "../../kernel/tasks/lifecycle.ts";
 import type * as schemas from "../../surfaces/harn/schemas.ts";
+import type * as approvals from "../../surfaces/harn/schemas-approvals.ts";
 import type * as audit from "../../surfaces/harn/schemas-audit.ts";
+import type * as keys from "../../surfaces/harn/schemas-keys.ts";
 import type * as knowledge from "../../surfaces/harn/schemas-knowledge.ts";
+import type * as messages from "../../surfaces/harn/schemas-message.ts";
 import type * as policy from "../../surfaces/harn/schemas-policy.ts";
+import type * as receipts from "../../surfaces/harn/schemas-receipt.ts";
+import type * as sessions from "../../surfaces/harn/schemas-session.ts";
+import type * as tasks from "../../surfaces/harn/schemas-task.ts";
+import type * as workspaces from "../../surfaces/harn/schemas-workspace.ts";
 
 export type { TaskStatus };
-export type Session = Static<typeof schemas.Session>;
-export type Task = Omit<Static<typeof schemas.Task>, "status"> & { status: TaskStatus };
-export type TaskExplanation = Omit<Static<typeof schemas.TaskExplanation>, "status"> & { status: TaskStatus };
+export type Session = Static<typeof sessions.Session>;
+export type Task = Omit<Static<typeof tasks.Task>, "status"> & { status: TaskStatus };
+export type TaskExplanation = Omit<Static<typeof tasks.TaskExplanation>, "status"> & { status: TaskStatus };
 export type Agent = Static<typeof knowledge.Agent>;
 export type Persona = Static<typeof policy.Persona>;
-export type ApiKey = Static<typeof schemas.ApiKey>;
-export type AdminKey = Static<typeof schemas.AdminKey>;
-export type ApiKeyWithMade = Static<typeof schemas.ApiKeyWithMade>;
+export type ApiKey = Static<typeof keys.ApiKey>;
+export type AdminKey = Static<typeof keys.AdminKey>;
+export type ApiKeyWithMade = Static<typeof keys.ApiKeyWithMade>;
 export type Quota = Static<typeof policy.Quota>;
-export type Message = Static<typeof schemas.Message>;
-export type MessageInput = Static<typeof schemas.MessageInput>;
-export type Artifact = Static<typeof schemas.Artifact>;
-export type PermissionRequest = Static<typeof schemas.PermissionRequest>;
+export type Message = Static<typeof messages.Message>;
+export type MessageInput = Static<typeof messages.MessageInput>;
+export type Artifact = Static<typeof workspaces.Artifact>;
+export type PermissionRequest = Static<typeof approvals.PermissionRequest>;
 export type BridleEvent = Static<typeof schemas.Event>;
 export type AuditRecord = Static<typeof audit.AuditRecord>;
 export type AuditVerification = Static<typeof audit.AuditVerification>;
-export type ReceiptProof = Static<typeof schemas.ReceiptProof>;
+export type ReceiptProof = Static<typeof receipts.ReceiptProof>;
 export type { Receipt } from "../../receipts/schema.ts";
 
-export type CreateSessionRequest = Static<typeof schemas.CreateSessionRequest>;
-export type ForkSessionRequest = Static<typeof schemas.ForkSessionRequest>;
-export type CreateApiKeyRequest = Static<typeof schemas.CreateApiKeyRequest>;
+export type CreateSessionRequest = Static<typeof sessions.CreateSessionRequest>;
+export type ForkSessionRequest = Static<typeof sessions.ForkSessionRequest>;
+export type CreateApiKeyRequest = Static<typeof keys.CreateApiKeyRequest>;
 export type CreateQuotaRequest = Static<typeof policy.CreateQuotaRequest>;
 export type UpdateQuotaRequest = Static<typeof policy.UpdateQuotaRequest>;
-export type ReplayTaskRequest = Static<typeof schemas.ReplayTaskRequest>;
-export type PermissionResponse = Static<typeof schemas.PermissionResponseRequest>;
+export type ReplayTaskRequest = Static<typeof tasks.ReplayTaskRequest>;
+export type PermissionResponse = Static<typeof approvals.PermissionResponseRequest>;
 
 /** One page of a list. */
 export interface Page<T> {

@@ -5,19 +5,28 @@ import { describedScopes } from "../../policy/caller.ts";
 import { tokenPath } from "../addresses.ts";
 import { protocolVersion, versionHeader } from "./protocol.ts";
 import { publicRoute, type Route } from "./route.ts";
+import { JsonObject, Metadata, Timestamp } from "./schema-pieces.ts";
 import * as schemas from "./schemas.ts";
+import * as approvals from "./schemas-approvals.ts";
 import * as audit from "./schemas-audit.ts";
+import * as discovery from "./schemas-discovery.ts";
+import * as keys from "./schemas-keys.ts";
 import * as knowledge from "./schemas-knowledge.ts";
+import * as messages from "./schemas-message.ts";
 import * as policy from "./schemas-policy.ts";
+import * as receipts from "./schemas-receipt.ts";
+import * as sessions from "./schemas-session.ts";
+import * as tasks from "./schemas-task.ts";
 import * as vaults from "./schemas-vault.ts";
+import * as workspaces from "./schemas-workspace.ts";
 
 /** Schemas that have a name in the protocol become components; everywhere else they are referred to. */
 const named = new Map<unknown, string>(
-  Object.entries({ ...schemas, ...audit, ...knowledge, ...policy, ...vaults }).flatMap(
-    ([name, value]): [unknown, string][] =>
-      typeof value === "object" && /^[A-Z]/.test(name) && !name.endsWith("Query") && name !== "JsonObject"
-        ? [[value, name]]
-        : [],
+  Object.entries({
+    ...{ ...schemas, ...messages, ...tasks, ...sessions, ...workspaces, ...approvals, ...keys },
+    ...{ Metadata, Timestamp, ...discovery, ...receipts, ...audit, ...knowledge, ...policy, ...vaults },
+  }).flatMap(([name, value]): [unknown, string][] =>
+    typeof value === "object" && /^[A-Z]/.test(name) && !name.endsWith("Query") ? [[value, name]] : [],
   ),
 );
 
@@ -29,7 +38,7 @@ export function openApiRoute(routes: () => readonly Route[], version: string): R
     operationId: "getOpenApiDocument",
     summary: "This document.",
     tag: "Discovery",
-    response: schemas.JsonObject,
+    response: JsonObject,
     async handle(_request, reply) {
       document ??= JSON.stringify(openApiDocument(routes(), version));
       return reply.type("application/json").send(document);

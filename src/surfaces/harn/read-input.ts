@@ -8,7 +8,8 @@ import { HarnessError } from "../../kernel/core/errors.ts";
 import type { MessageInput as KernelMessageInput, Part } from "../../kernel/kinds/message.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import { checker } from "../validate.ts";
-import { MessageInput, type SubmitTaskRequest } from "./schemas.ts";
+import { MessageInput } from "./schemas-message.ts";
+import type { SubmitTaskRequest } from "./schemas-task.ts";
 
 export function jsonObject(value: Record<string, unknown> | undefined): JsonObject | undefined {
   return value as JsonObject | undefined;

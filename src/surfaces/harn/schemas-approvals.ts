@@ -1,7 +1,7 @@
 /** Approvers and pairing on the wire. */
 
 import { Type } from "typebox";
-import { Nullable, Timestamp } from "./schema-pieces.ts";
+import { Envelope, Name, Nullable, Timestamp } from "./schema-pieces.ts";
 
 const Fingerprint = Type.String({ pattern: "^[0-9a-f]{64}$" });
 const SignerKeyId = Type.String({ pattern: "^[A-Za-z0-9_-]{43}$" });
@@ -68,4 +68,39 @@ export const Approver = Type.Object({
   revoked_at: Nullable(Timestamp),
   /** Of a pending key: when it counts if nobody refuses it; null when only signatures let it in. */
   pending_until: Nullable(Timestamp),
+});
+
+export const PermissionRequest = Envelope("permission_request", {
+  workspace_id: Nullable(Type.String()),
+  session_id: Nullable(Type.String()),
+  task_id: Nullable(Type.String()),
+  status: Type.Enum(["pending", "approved", "denied"]),
+  source: Type.Enum(["acp", "hitl"]),
+  action: Type.Unknown(),
+  request: Type.Unknown(),
+  response: Type.Unknown(),
+  receipt_id: Nullable(Type.String()),
+  expires_at: Timestamp,
+  /** Who was asked for a signature, and what became of it. */
+  approvers: Type.Array(
+    Type.Object({
+      approver_id: Type.String(),
+      request_id: Type.String(),
+      state: Type.String(),
+      reason: Nullable(Type.String()),
+      created_at: Timestamp,
+      expires_at: Timestamp,
+    }),
+  ),
+});
+export const PermissionResponseRequest = Type.Object({
+  approved: Type.Optional(Type.Boolean()),
+  decision: Type.Optional(Type.Enum(["approved", "denied"])),
+  outcome: Type.Optional(Type.Enum(["approved", "approve", "selected", "denied", "deny", "rejected"])),
+  answer: Type.Optional(Type.Unknown()),
+  reviewer: Type.Optional(Nullable(Name)),
+  reason: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+  note: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+  /** The `artifact_hash` of the request that is answered: the answer is to that, or refused. */
+  artifact_hash: Type.Optional(Type.String({ minLength: 1, maxLength: 71 })),
 });

@@ -4,7 +4,7 @@ import { type Static, Type } from "typebox";
 import { autonomyTiers, risks } from "../../kernel/kinds/persona.ts";
 import { limitNames, quotaScopes, resetWindows } from "../../kernel/kinds/quota.ts";
 import { modelNamePattern } from "../validate.ts";
-import { Envelope, JsonObject, Metadata, Nullable, Timestamp } from "./schemas.ts";
+import { Envelope, JsonObject, Metadata, Nullable, Timestamp } from "./schema-pieces.ts";
 
 /** More people than this never agree in time. */
 const quorumMax = 20;

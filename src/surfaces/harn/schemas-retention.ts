@@ -1,8 +1,7 @@
 /** What becomes of old content on the wire: compaction, erasure, retention. */
 
 import { Type } from "typebox";
-import { Session } from "./schemas.ts";
-import { Erasure } from "./schemas-session.ts";
+import { Erasure, Session } from "./schemas-session.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 

@@ -3,7 +3,8 @@
 import { Type } from "typebox";
 import { pathCharsMax } from "../../files/safe-path.ts";
 import { vaultCapabilities } from "../../kernel/kinds/vault.ts";
-import { Envelope, JsonObject, Nullable, RegisterArtifactRequest } from "./schemas.ts";
+import { Envelope, JsonObject, Nullable } from "./schema-pieces.ts";
+import { RegisterArtifactRequest } from "./schemas-workspace.ts";
 
 const Timestamp = Type.String({ format: "date-time" });
 const Capabilities = Type.Array(Type.Enum([...vaultCapabilities]), { minItems: 1, maxItems: 3 });

@@ -7,7 +7,7 @@ import {
   rotateAdminKey,
 } from "../../../kernel/access/admin-key.ts";
 import { route } from "../route.ts";
-import { AdminKey } from "../schemas.ts";
+import { AdminKey } from "../schemas-keys.ts";
 
 const tag = "API keys";
 

@@ -7,14 +7,8 @@ import { getRecord, listRecords } from "../../../kernel/core/read.ts";
 import { presentPage } from "../lists.ts";
 import { presentApiKey } from "../present.ts";
 import { route } from "../route.ts";
-import {
-  ApiKey,
-  ApiKeyWithMade,
-  CreateApiKeyRequest,
-  ListOf,
-  PageQuery,
-  RotateApiKeyRequest,
-} from "../schemas.ts";
+import { ListOf, PageQuery } from "../schemas.ts";
+import { ApiKey, ApiKeyWithMade, CreateApiKeyRequest, RotateApiKeyRequest } from "../schemas-keys.ts";
 
 const tag = "API keys";
 

@@ -18,8 +18,9 @@ import { presentArtifact } from "../present.ts";
 import { isKnown, isSame, rangeOf } from "../ranges.ts";
 import { jsonObject } from "../read-input.ts";
 import { type Call, type Route, route, streamOf } from "../route.ts";
-import { Artifact, ListOf, pageQuery, RegisterArtifactRequest } from "../schemas.ts";
+import { ListOf, pageQuery } from "../schemas.ts";
 import { ArtifactBytes, UploadArtifactQuery } from "../schemas-vault.ts";
+import { Artifact, RegisterArtifactRequest } from "../schemas-workspace.ts";
 import type { Report } from "../surface.ts";
 
 const tag = "Artifacts";

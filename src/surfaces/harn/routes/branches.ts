@@ -9,8 +9,9 @@ import { presentPage } from "../lists.ts";
 import { presentBranch } from "../present.ts";
 import { jsonObject } from "../read-input.ts";
 import { route } from "../route.ts";
-import { Branch, CreateBranchRequest, ListOf, PageQuery } from "../schemas.ts";
+import { ListOf, PageQuery } from "../schemas.ts";
 import { AbandonBranchRequest, MergeBranchRequest, UpdateBranchRequest } from "../schemas-knowledge.ts";
+import { Branch, CreateBranchRequest } from "../schemas-session.ts";
 
 const tag = "Branches";
 

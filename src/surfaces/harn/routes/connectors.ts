@@ -14,7 +14,8 @@ import { presentPage } from "../lists.ts";
 import { presentConnector } from "../present.ts";
 import { jsonObject, jsonValue } from "../read-input.ts";
 import { pathParam, type Route, route } from "../route.ts";
-import { JsonObject, ListOf, pageQuery } from "../schemas.ts";
+import { JsonObject } from "../schema-pieces.ts";
+import { ListOf, pageQuery } from "../schemas.ts";
 import {
   Connector,
   CreateConnectorRequest,

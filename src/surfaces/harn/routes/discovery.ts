@@ -24,7 +24,7 @@ import {
   Health,
   RuntimeMetadata,
   RuntimeVersion,
-} from "../schemas.ts";
+} from "../schemas-discovery.ts";
 import { signHarnCard } from "../signed-card.ts";
 
 const tag = "Discovery";

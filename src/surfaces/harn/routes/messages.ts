@@ -7,7 +7,8 @@ import { presentPage } from "../lists.ts";
 import { presentMessage } from "../present.ts";
 import { messageInput } from "../read-input.ts";
 import { route } from "../route.ts";
-import { AppendMessageRequest, ListOf, Message, PageQuery } from "../schemas.ts";
+import { ListOf, PageQuery } from "../schemas.ts";
+import { AppendMessageRequest, Message } from "../schemas-message.ts";
 
 const tag = "Messages";
 

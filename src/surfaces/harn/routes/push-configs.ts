@@ -5,8 +5,8 @@ import { listPushConfigs } from "../../../kernel/push/push-configs.ts";
 import { presentPage } from "../lists.ts";
 import { presentPushConfig } from "../present.ts";
 import { type Route, route } from "../route.ts";
-import { Nullable } from "../schema-pieces.ts";
-import { Envelope, ListOf } from "../schemas.ts";
+import { Envelope, Nullable } from "../schema-pieces.ts";
+import { ListOf } from "../schemas.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 

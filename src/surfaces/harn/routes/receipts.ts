@@ -26,10 +26,8 @@ import { keySetPath } from "../../addresses.ts";
 import { presentPage } from "../lists.ts";
 import { presentRecord } from "../present.ts";
 import { type Call, publicRoute, type Route, route } from "../route.ts";
+import { ListOf, PageQuery, pageQuery } from "../schemas.ts";
 import {
-  ListOf,
-  PageQuery,
-  pageQuery,
   ReceiptProof,
   ReceiptProofQuery,
   ReceiptVerification,
@@ -37,7 +35,7 @@ import {
   SigningKey,
   VerifyForeignReceiptRequest,
   VerifyReceiptRequest,
-} from "../schemas.ts";
+} from "../schemas-receipt.ts";
 
 const tag = "Receipts";
 const cborType = "application/vnd.harn.receipt+cbor";

@@ -5,7 +5,6 @@ import { eraseSession } from "../../../kernel/retention/erasure/erase-session.ts
 import { compactSession } from "../../../kernel/sessions/compact-session.ts";
 import { presentSession } from "../present.ts";
 import { route } from "../route.ts";
-import { Session } from "../schemas.ts";
 import {
   CompactSessionRequest,
   CompactSessionResponse,
@@ -14,6 +13,7 @@ import {
   SweepRequest,
   TenantErasure,
 } from "../schemas-retention.ts";
+import { Session } from "../schemas-session.ts";
 
 const tag = "Retention";
 

@@ -10,16 +10,15 @@ import { presentPage } from "../lists.ts";
 import { presentSession, presentTruncation } from "../present.ts";
 import { jsonObject, messageInput } from "../read-input.ts";
 import { route } from "../route.ts";
+import { ListOf, pageQuery } from "../schemas.ts";
 import {
   CreateSessionRequest,
   ForkSessionRequest,
-  ListOf,
-  pageQuery,
   Session,
   TruncateSessionRequest,
   TruncateSessionResponse,
   UpdateSessionRequest,
-} from "../schemas.ts";
+} from "../schemas-session.ts";
 
 const tag = "Sessions";
 

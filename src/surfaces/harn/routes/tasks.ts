@@ -28,25 +28,20 @@ import {
 } from "../present.ts";
 import { jsonObject, jsonValue, messageInput, taskInput } from "../read-input.ts";
 import { type Call, type Route, route } from "../route.ts";
+import { ListOf, PageQuery, pageQuery, TaskListQuery } from "../schemas.ts";
+import { PermissionProof, PermissionRequest, PermissionResponseRequest } from "../schemas-approvals.ts";
+import { Message } from "../schemas-message.ts";
 import {
   AppendTaskMessageRequest,
   CancelTaskRequest,
-  ListOf,
-  Message,
   Outcome,
-  PageQuery,
-  PermissionRequest,
-  PermissionResponseRequest,
-  pageQuery,
   ReplayTaskRequest,
   RetryTaskRequest,
   SignalTaskRequest,
   SubmitTaskRequest,
   Task,
   TaskExplanation,
-  TaskListQuery,
-} from "../schemas.ts";
-import { PermissionProof } from "../schemas-approvals.ts";
+} from "../schemas-task.ts";
 
 const tag = "Tasks";
 /** Longest a submit may wait for its task, whatever the client prefers. */

@@ -8,7 +8,8 @@ import { importSession } from "../../../kernel/sessions/import-session.ts";
 import { receiveLog } from "../../../kernel/sessions/transfer/receive-log.ts";
 import { presentSession } from "../present.ts";
 import { type Call, jsonLines, route, streamOf } from "../route.ts";
-import { LogLines, Session } from "../schemas.ts";
+import { LogLines } from "../schemas.ts";
+import { Session } from "../schemas-session.ts";
 
 const tag = "Transfer";
 

@@ -4,7 +4,7 @@ import { timestamp } from "../../../kernel/core/clock.ts";
 import { getRecord } from "../../../kernel/core/read.ts";
 import { refusalOf } from "../../server-facts.ts";
 import { type Route, route } from "../route.ts";
-import { WsTicket } from "../schemas.ts";
+import { WsTicket } from "../schemas-keys.ts";
 import type { HarnOptions } from "../surface.ts";
 import { Hosts } from "../ws/hosts.ts";
 import { serveSession } from "../ws/session.ts";

@@ -7,7 +7,8 @@ import { updateWorkspace } from "../../../kernel/workspaces/update-workspace.ts"
 import { presentPage } from "../lists.ts";
 import { jsonObject } from "../read-input.ts";
 import { route } from "../route.ts";
-import { CreateWorkspaceRequest, ListOf, PageQuery, UpdateWorkspaceRequest, Workspace } from "../schemas.ts";
+import { ListOf, PageQuery } from "../schemas.ts";
+import { CreateWorkspaceRequest, UpdateWorkspaceRequest, Workspace } from "../schemas-workspace.ts";
 
 const tag = "Workspaces";
 

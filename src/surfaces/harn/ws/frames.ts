@@ -5,13 +5,9 @@ import { HarnessError } from "../../../kernel/core/errors.ts";
 import { capabilityPattern } from "../../../kernel/tasks/host-calls.ts";
 import { parseJson } from "../../json-body.ts";
 import { checker } from "../../validate.ts";
-import {
-  AppendMessageRequest,
-  CancelTaskRequest,
-  MessageInput,
-  SubmitTaskRequest,
-  TruncateSessionRequest,
-} from "../schemas.ts";
+import { AppendMessageRequest, MessageInput } from "../schemas-message.ts";
+import { TruncateSessionRequest } from "../schemas-session.ts";
+import { CancelTaskRequest, SubmitTaskRequest } from "../schemas-task.ts";
 
 const idCharsMax = 200;
 const Id = Type.String({ minLength: 1, maxLength: idCharsMax });
