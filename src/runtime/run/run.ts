@@ -23,7 +23,7 @@ import { isDeepStrictEqual } from "node:util";
 import { setTimer } from "../../kernel/core/clock.ts";
 import { unseal } from "../../kernel/core/content.ts";
 import { runCommand } from "../../kernel/core/dispatch.ts";
-import { HarnessError, isRefusedByDisk, isTransient } from "../../kernel/core/errors.ts";
+import { HarnessError, isTransient } from "../../kernel/core/errors.ts";
 import type { KernelEvent, StepSpan } from "../../kernel/core/events.ts";
 import { getRecord } from "../../kernel/core/read.ts";
 import { type TraceContext, traceOfStep } from "../../kernel/core/trace.ts";
@@ -35,12 +35,12 @@ import type { Redactor, Secret } from "../../policy/redact/redact.ts";
 import { redactLong } from "../../policy/redact/search-budget.ts";
 import { BatchFailed, type JsonValue, type TenantStore } from "../../store/port.ts";
 import { CircuitBreakers } from "../../tools/circuit-breaker.ts";
-import { backoffMs } from "../../web/backoff.ts";
-import { pause } from "../../web/pause.ts";
+import { Semaphore } from "../../web/semaphore.ts";
 import { emptyWorld, type World } from "../world.ts";
 import { watchEgress } from "./egress.ts";
 import { NondeterministicRun } from "./failures.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
+import { Outbox } from "./outbox.ts";
 import { type Change, recordRun, Superseded } from "./record-run.ts";
 import { RunningSteps } from "./running-steps.ts";
 import { Sleeps } from "./sleeps.ts";
@@ -48,8 +48,6 @@ import { type Arrival, earliest, parkedFor, type Wait, Waits } from "./waits.ts"
 
 /** Records that may wait for the disk before the agent is made to wait too. */
 const outboxMaxDefault = 64;
-/** A write that the disk did not take is repeated this often at most; what the run has done stays in memory meanwhile. */
-const writeAgain = { firstMs: 250, mostMs: 5000 };
 /** Code that asks for nothing for so long is not going to. Between steps it only computes, so this is long. */
 const standstillTurns = 3;
 const standstillMs = 25;
@@ -102,16 +100,13 @@ export class Run {
   readonly #onThrown: RunOptions["onThrown"];
   protected readonly journal: Journal;
   readonly #isDraining: () => boolean;
-  readonly #outboxMax: number;
+  readonly #outbox: Outbox;
   readonly #abort = new AbortController();
   readonly #counters = new Map<string, number>();
   readonly #waits: Waits;
   readonly #arrived = new Map<string, KernelEvent>();
   readonly #secrets: Secret[] = [];
   #redactor: Redactor;
-  #outbox: Change[] = [];
-  #writing: Promise<boolean> | null = null;
-  #flushScheduled = false;
   #parkScheduled = false;
   #stepsRunning = 0;
   /** Steps that wait for a person or for a time before they go on, or before they begin. */
@@ -122,8 +117,9 @@ export class Run {
   #moves = 0;
   /** The last result that was given has had its turn of the event loop. */
   #turn: Promise<void> = Promise.resolve();
-  #question: Promise<unknown> = Promise.resolve();
-  #budget: Promise<unknown> = Promise.resolve();
+  /** A task asks people one thing at a time. */
+  readonly #questions = new Semaphore(1);
+  readonly #budgetQuestions = new Semaphore(1);
   #questionClosed: () => void = () => {};
   /** Branches of the code that wait for their turn, or for others to catch up. */
   #queued = 0;
@@ -159,7 +155,14 @@ export class Run {
     this.#onThrown = onThrown;
     this.#redactor = kernel.redactor;
     this.#isDraining = isDraining;
-    this.#outboxMax = outboxMax;
+    this.#outbox = new Outbox({
+      store: kernel.store,
+      signal: this.signal,
+      max: outboxMax,
+      isOver: () => this.#end !== null,
+      write: (changes) => this.#write(changes),
+      onFailed: (error) => this.#notRecorded(error),
+    });
     this.#waits = new Waits(kernel.clock, () => this.#considerParking());
     this.caller = { ...systemCaller(task.tenant_id), actor: `agent:${agentName}` };
     this.ended = new Promise((resolve) => {
@@ -171,9 +174,9 @@ export class Run {
     this.fatal.catch(() => {});
     // A question that is open since an earlier run comes first.
     if (task.pending !== null) {
-      this.#question = new Promise<void>((resolve) => {
-        this.#questionClosed = resolve;
-      });
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#questionClosed = resolve;
+      void this.#questions.run(() => promise);
     }
   }
 
@@ -236,15 +239,13 @@ export class Run {
 
   /** Nothing of this run is in the middle of something: the process may stop. */
   get isIdle(): boolean {
-    return (
-      this.#end !== null || (this.#stepsRunning === 0 && this.#writing === null && this.#outbox.length === 0)
-    );
+    return this.#end !== null || (this.#stepsRunning === 0 && this.#outbox.isEmpty);
   }
 
   /** The code waits for something outside, or for a time, and for nothing else. */
   get isWaiting(): boolean {
     const stepsBusy = Math.max(0, this.#stepsRunning - this.#stepsWaiting);
-    const isBusy = stepsBusy + this.#queued + this.#outbox.length > 0 || this.#writing !== null;
+    const isBusy = stepsBusy + this.#queued > 0 || !this.#outbox.isEmpty;
     return !this.#isOver && !isBusy && this.#waits.size + this.#stepsWaiting > 0;
   }
 
@@ -306,7 +307,7 @@ export class Run {
       await endOfTurn();
       if (this.#end !== null) return await never();
       turns += 1;
-      if (seen !== this.#moves || this.#stepsRunning > 0 || this.#writing !== null) {
+      if (seen !== this.#moves || this.#stepsRunning > 0 || this.#outbox.isWriting) {
         seen = this.#moves;
         turns = 0;
         since = performance.now();
@@ -451,7 +452,7 @@ export class Run {
     await this.keepUp();
     if (this.#end !== null) return await never();
     this.#isConcluded = true;
-    this.#outbox.push(change);
+    this.#outbox.add(change);
     await this.flush();
   }
 
@@ -461,68 +462,26 @@ export class Run {
 
   /** Waits for the disk when too much waits for it. */
   protected async keepUp(): Promise<void> {
-    if (this.#outbox.length >= this.#outboxMax) await this.flush();
+    if (this.#outbox.isFull) await this.flush();
   }
 
   /** The same without ever waiting. */
   protected enqueue(change: Change): void {
     if (this.#isOver) return;
-    this.#outbox.push(change);
-    if (this.#flushScheduled) return;
-    this.#flushScheduled = true;
-    setImmediate(() => {
-      this.#flushScheduled = false;
-      this.flush().catch(() => {});
-    });
+    this.#outbox.add(change);
+    this.#outbox.schedule(() => this.flush());
   }
 
   /** Everything noted so far is on disk when this resolves; for a run that was overtaken it never does. */
   async flush(): Promise<void> {
-    while (this.#outbox.length > 0 || this.#writing !== null) {
-      if (this.#end !== null) return await never();
-      this.#writing ??= this.#write();
-      if (!(await this.#writing)) return await never();
-    }
+    if (!(await this.#outbox.flush())) return await never();
     this.#considerParking();
   }
 
-  /** One commit at a time, for all who wait for it: true when it is on disk. */
-  async #write(): Promise<boolean> {
-    const changes = this.#outbox;
-    this.#outbox = [];
-    try {
-      const { redactor, task } = this;
-      const parentId = this.#isConcluded && task.parent_step !== null ? task.parent_task_id : null;
-      await this.#untilWritten(() =>
-        runCommand(this.kernel, recordRun, this.caller, { taskId: task.id, parentId, changes, redactor }),
-      );
-      return true;
-    } catch (error) {
-      this.#notRecorded(error);
-      return false;
-    } finally {
-      this.#writing = null;
-    }
-  }
-
-  /** The write is repeated, never the work: what a step, a model or a tool gave is recorded once the disk takes it (J7). */
-  async #untilWritten(write: () => Promise<unknown>): Promise<void> {
-    for (let failures = 1; ; failures++) {
-      try {
-        await write();
-        return;
-      } catch (error) {
-        if (!isRefusedByDisk(error) || this.#end !== null) throw error;
-        await pause(backoffMs(writeAgain, failures), this.signal);
-        await this.#untilWritable();
-      }
-    }
-  }
-
-  /** The store looks itself whether the disk works again. */
-  async #untilWritable(): Promise<void> {
-    for (let looks = 1; this.kernel.store.writeFault() !== null && this.#end === null; looks++)
-      await pause(backoffMs(writeAgain, looks), this.signal);
+  async #write(changes: Change[]): Promise<void> {
+    const { redactor, task } = this;
+    const parentId = this.#isConcluded && task.parent_step !== null ? task.parent_task_id : null;
+    await runCommand(this.kernel, recordRun, this.caller, { taskId: task.id, parentId, changes, redactor });
   }
 
   /** What the store did not take is tried again by the runtime, within bounds; what cannot be decided at all fails the task, once. */
@@ -540,7 +499,7 @@ export class Run {
   /** Runs code that touches the world. Everything before it is on disk when it starts (J1), and its result can be written (J7). */
   async perform<T>(code: () => Promise<T> | T, span?: StepSpan): Promise<T> {
     await this.flush();
-    await this.#untilWritable();
+    await this.#outbox.untilWritable();
     if (this.#isDraining() || this.#isOver) return await never();
     this.#stepsRunning += 1;
     const done = span === undefined ? null : this.runningSteps.begin(span);
@@ -596,16 +555,12 @@ export class Run {
     // Open since an earlier run; it may have been answered while this one was coming to it, and the next waits for it.
     if (this.task.pending?.step === step) return ask().finally(this.#questionClosed);
     if (this.#arrived.has(step)) return ask();
-    const turn = this.#question.then(ask);
-    this.#question = turn.catch(() => {});
-    return turn;
+    return this.#questions.run(ask);
   }
 
   /** Branches that come to the same limit ask one after the other. */
   inBudgetTurn<T>(ask: () => Promise<T>): Promise<T> {
-    const turn = this.#budget.then(ask);
-    this.#budget = turn.catch(() => {});
-    return turn;
+    return this.#budgetQuestions.run(ask);
   }
 
   /** Waits for an event from outside the run, or for a time. What has to be settled before it is given comes first. */
@@ -665,11 +620,11 @@ export class Run {
     setImmediate(async () => {
       this.#parkScheduled = false;
       const waits = this.#onlyWaits();
-      if (waits === null || this.#outbox.length > 0 || this.#writing !== null) return;
+      if (waits === null || !this.#outbox.isEmpty) return;
       const parked = parkedFor(waits);
       if (parked !== null) {
         const still = () => this.#onlyWaits()?.length === waits.length;
-        this.#outbox.push((unit, task) => (still() ? unit.emit(task, "span.updated", { parked }) : task));
+        this.#outbox.add((unit, task) => (still() ? unit.emit(task, "span.updated", { parked }) : task));
         await this.flush();
         if (!still()) return;
       }
