@@ -1,11 +1,11 @@
 /** What waits for this approver's signature: opened in this browser, signed here, and only what was opened. */
 
 import type { Approver, OpenedRequest, PendingRequest } from "bridle/approver";
-import { useEffect, useId, useState } from "react";
-import { ErrorNote } from "../../parts/ErrorNote.tsx";
-import { LongText, printable } from "../../parts/LongText.tsx";
-import { Payload } from "../../parts/Payload.tsx";
+import { useEffect, useState } from "react";
+import { ApprovalCard } from "../../parts/ApprovalCard.tsx";
+import { printable } from "../../parts/LongText.tsx";
 import { Time, useNow } from "../../parts/Time.tsx";
+import { Verdict } from "../../parts/Verdict.tsx";
 import { text } from "../../text.ts";
 import { stringIn } from "../run/words.ts";
 
@@ -52,112 +52,50 @@ export function Inbox({ approver }: { approver: Approver }) {
   );
 }
 
-const risks = ["low", "medium", "high", "critical"];
-
 function Opened({ approver, request }: { approver: Approver; request: OpenedRequest }) {
   const { artifact } = request;
-  const { action, title, risk: given, details, ...more } = artifact.payload;
-  const risk = typeof given === "string" ? given : "medium";
+  const { action, title, risk, details, ...more } = artifact.payload;
   const name = [title, action].find((one) => typeof one === "string") ?? artifact.artifactType;
-  const shown = details === undefined ? more : { details, ...more };
   return (
-    <li
-      className={`turn turn--asks approval approval--${risks.includes(risk) ? risk : "medium"}`}
-      data-request=""
-      tabIndex={-1}
-    >
-      <p className="turn__head">
-        <strong>{text.run.approval}</strong>
-        <span className="approval__risk">{text.run.risk(printable(risk))}</span>
+    <ApprovalCard
+      risk={typeof risk === "string" ? risk : null}
+      when={
         <span>
           {text.run.expires} <Time at={artifact.expiresAt} />
         </span>
+      }
+      action={String(name)}
+      payload={details === undefined ? more : { details, ...more }}
+    >
+      <p className="quiet">
+        {text.approvals.about}: <code>{printable(artifact.repoRef)}</code>
+        <br />
+        {text.approvals.hash}: <code className="fingerprint">{artifact.artifactHash}</code>
       </p>
-      <div className="turn__body">
-        <p className="approval__action">
-          <LongText value={String(name)} />
-        </p>
-        <div className="approval__payload" role="group" aria-label={text.run.payload}>
-          <Payload value={shown} />
-        </div>
-        <p className="quiet">
-          {text.approvals.about}: <code>{printable(artifact.repoRef)}</code>
-          <br />
-          {text.approvals.hash}: <code className="fingerprint">{artifact.artifactHash}</code>
-        </p>
-        <Decide approver={approver} request={request} />
-      </div>
-    </li>
+      <Decide approver={approver} request={request} />
+    </ApprovalCard>
   );
 }
 
 function Decide({ approver, request }: { approver: Approver; request: OpenedRequest }) {
-  const [state, setState] = useState<"open" | "signing" | "sent">("open");
-  const [said, setSaid] = useState("");
-  const [error, setError] = useState<unknown>(null);
-  const [reason, setReason] = useState("");
-  const [id, helpId] = [useId(), useId()];
-  const decide = async (isApproved: boolean) => {
-    setState("signing");
-    setError(null);
-    const options = reason === "" ? {} : { reason };
-    try {
-      const answer = isApproved
-        ? await approver.approve(request, options)
-        : await approver.deny(request, options);
-      setSaid(
-        text.approvals.sent(
-          stringIn(answer, "state") === null ? "" : isApproved ? text.run.approved : text.run.denied,
-        ),
-      );
-      setState("sent");
-    } catch (problem) {
-      setError(problem);
-      setState("open");
-    }
+  const [said, setSaid] = useState<string | null>(null);
+  const decide = async (isApproved: boolean, reason: { reason?: string }) => {
+    const answer = await (isApproved ? approver.approve(request, reason) : approver.deny(request, reason));
+    const verdict = isApproved ? text.run.approved : text.run.denied;
+    setSaid(text.approvals.sent(stringIn(answer, "state") === null ? "" : verdict));
   };
   return (
-    <div className="answer">
-      <div role="status">{state === "sent" && <p className="verdict">{said}</p>}</div>
-      {error !== null && <ErrorNote error={error} />}
-      {state !== "sent" && (
-        <>
-          <div className="field">
-            <label htmlFor={id}>{text.run.denyReason}</label>
-            <input
-              id={id}
-              value={reason}
-              maxLength={500}
-              onChange={({ target }) => setReason(target.value)}
-              autoComplete="off"
-              aria-describedby={helpId}
-            />
-            <p id={helpId} className="field__help">
-              {text.approvals.reasonNote}
-            </p>
-          </div>
-          <div className="answer__buttons">
-            <button
-              type="button"
-              className="button button--primary"
-              data-approve=""
-              disabled={state === "signing"}
-              onClick={() => void decide(true)}
-            >
-              {text.approvals.approveSigned}
-            </button>
-            <button
-              type="button"
-              className="button button--danger"
-              data-deny=""
-              disabled={state === "signing"}
-              onClick={() => void decide(false)}
-            >
-              {text.approvals.denySigned}
-            </button>
-          </div>
-        </>
+    <>
+      <div role="status">{said !== null && <p className="verdict">{said}</p>}</div>
+      {said === null && (
+        <Verdict
+          approve={text.approvals.approveSigned}
+          deny={text.approvals.denySigned}
+          reasonCharsMax={500}
+          reasonHelp={text.approvals.reasonNote}
+          decide={decide}
+        />
       )}
-    </div>
+    </>
   );
 }

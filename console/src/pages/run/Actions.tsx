@@ -3,10 +3,11 @@
 import { useNavigate } from "@tanstack/react-router";
 import type { Task } from "bridle/client";
 import { DropdownMenu } from "radix-ui";
-import { useId, useState } from "react";
+import { useState } from "react";
 import { Dialog } from "../../parts/Dialog.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Icon } from "../../parts/Icon.tsx";
+import { ReasonField, reasonIn } from "../../parts/ReasonField.tsx";
 import { isFinal } from "../../parts/Status.tsx";
 import { bridle } from "../../server/bridle.ts";
 import { may, useSession } from "../../server/session.ts";
@@ -118,8 +119,7 @@ function Ask({ title, help, confirm, isDangerous = false, act, onClose, children
 
 function CancelDialog({ task, onClose }: { task: Task; onClose(): void }) {
   const [reason, setReason] = useState("");
-  const id = useId();
-  const act = async () => void (await bridle.tasks.cancel(task.id, reason === "" ? {} : { reason }));
+  const act = async () => void (await bridle.tasks.cancel(task.id, reasonIn(reason)));
   return (
     <Ask
       title={text.run.cancelTitle}
@@ -129,16 +129,7 @@ function CancelDialog({ task, onClose }: { task: Task; onClose(): void }) {
       act={act}
       onClose={onClose}
     >
-      <div className="field">
-        <label htmlFor={id}>{text.run.cancelReason}</label>
-        <input
-          id={id}
-          value={reason}
-          maxLength={2000}
-          onChange={({ target }) => setReason(target.value)}
-          autoComplete="off"
-        />
-      </div>
+      <ReasonField label={text.run.cancelReason} value={reason} onChange={setReason} />
     </Ask>
   );
 }

@@ -1,0 +1,60 @@
+/** Approve or deny, with a reason. It stays busy after a decision was taken, until its parent removes it. */
+
+import { useState } from "react";
+import { text } from "../text.ts";
+import { ErrorNote } from "./ErrorNote.tsx";
+import { ReasonField, reasonIn } from "./ReasonField.tsx";
+
+interface VerdictProps {
+  approve: string;
+  deny: string;
+  reasonCharsMax?: number;
+  reasonHelp?: string;
+  decide(isApproved: boolean, reason: { reason?: string }): Promise<void>;
+}
+
+export function Verdict({ approve, deny, reasonCharsMax, reasonHelp, decide }: VerdictProps) {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const [reason, setReason] = useState("");
+  const run = async (isApproved: boolean) => {
+    setBusy(true);
+    setError(null);
+    try {
+      await decide(isApproved, reasonIn(reason));
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  const limits = {
+    ...(reasonCharsMax === undefined ? {} : { charsMax: reasonCharsMax }),
+    ...(reasonHelp === undefined ? {} : { help: reasonHelp }),
+  };
+  return (
+    <div className="answer">
+      {error !== null && <ErrorNote error={error} />}
+      <ReasonField label={text.run.denyReason} value={reason} onChange={setReason} {...limits} />
+      <div className="answer__buttons">
+        <button
+          type="button"
+          className="button button--primary"
+          data-approve=""
+          disabled={isBusy}
+          onClick={() => void run(true)}
+        >
+          {approve}
+        </button>
+        <button
+          type="button"
+          className="button button--danger"
+          data-deny=""
+          disabled={isBusy}
+          onClick={() => void run(false)}
+        >
+          {deny}
+        </button>
+      </div>
+    </div>
+  );
+}
