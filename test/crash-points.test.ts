@@ -15,7 +15,7 @@ import { submitTask } from "../src/kernel/tasks/submit-task.ts";
 import { defaultTenantId, nameIn, personaIdOf } from "../src/kernel/workspaces/ensure-tenant.ts";
 import { type AgentContext, defineAgent } from "../src/runtime/agents/agent.ts";
 import { emptyWorld } from "../src/runtime/world.ts";
-import { createMemoryStore } from "../src/store/memory/open.ts";
+import { openMemoryStore } from "../src/store/sqlite/in-memory.ts";
 import { outcomeOf } from "../src/testing/outcome.ts";
 import { Play } from "../src/testing/play.ts";
 import { RehearsedFiles } from "../src/testing/rehearsed-files.ts";
@@ -113,8 +113,8 @@ async function play(kills: readonly Kill[]): Promise<Played> {
     },
   });
   world.isRecorded = (key) =>
-    stage.contents.log.some((event) => {
-      const mark = event === undefined ? null : stepMark(asKernelEvent(event));
+    stage.database.events().some((event) => {
+      const mark = stepMark(asKernelEvent(event));
       return mark?.key === key && mark.phase === "ended";
     });
   let life = await stage.begin();
@@ -148,7 +148,7 @@ async function play(kills: readonly Kill[]): Promise<Played> {
       life = played.life;
     });
     const outcome = await outcomeOf(stage, task.id, waiting, []);
-    const store = createMemoryStore(stage.contents);
+    const store = openMemoryStore(stage.database);
     await assertRefolds(store);
     assert.equal(await store.of(defaultTenantId).count("session"), 1);
     return { world, outcome, commits };

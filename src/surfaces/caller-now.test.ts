@@ -12,12 +12,12 @@ import { defaultTenantId, ensureTenant } from "../kernel/workspaces/ensure-tenan
 import { systemCaller } from "../policy/caller.ts";
 import { newSigningKey } from "../receipts/keys.ts";
 import { AgentRegistry } from "../runtime/agents/registry.ts";
-import { createMemoryStore } from "../store/memory/open.ts";
+import { openMemoryStore } from "../store/sqlite/in-memory.ts";
 import { callerNow } from "./caller-now.ts";
 
 test("AUD-1 what is asked for over an open connection is recorded with the client's address", async () => {
   const kernel = createKernel({
-    ...{ store: createMemoryStore(), clock: systemClock, agents: new AgentRegistry([]) },
+    ...{ store: openMemoryStore(), clock: systemClock, agents: new AgentRegistry([]) },
     issuer: new Issuer(newSigningKey().key, () => {}),
   });
   const system = systemCaller(defaultTenantId);

@@ -7,8 +7,8 @@ import type { PermissionRequestRecord } from "../kernel/kinds/permission-request
 import type { TaskRecord } from "../kernel/kinds/task.ts";
 import { readReceipt } from "../kernel/receipts/read-receipts.ts";
 import { logLines } from "../kernel/sessions/export-log.ts";
-import { createMemoryStore } from "../store/memory/open.ts";
 import type { JsonObject, JsonValue, TenantStore } from "../store/port.ts";
+import { openMemoryStore } from "../store/sqlite/in-memory.ts";
 import { contentOf, type JournalStep, readJournal } from "./journal.ts";
 import type { Waiting } from "./play.ts";
 import { Rehearsal, type RehearsalFacts, type RehearsedArtifact } from "./rehearsal.ts";
@@ -20,12 +20,12 @@ const listMax = 10_000;
 const receipts = { caughtUp: async () => {}, nearlyCaughtUp: async () => {} };
 
 export async function outcomeOf(
-  { contents, clock, system, files }: Stage,
+  { database, clock, system, files }: Stage,
   taskId: string,
   waitingFor: Waiting | null,
   models: readonly ScriptedCall[],
 ): Promise<Rehearsal> {
-  const whole = createMemoryStore(contents);
+  const whole = openMemoryStore(database);
   const store = whole.of(system.tenantId);
   const task = (await store.get("task", taskId))?.body as TaskRecord;
   const journal = await readJournal(store, taskId);

@@ -4,7 +4,7 @@ import { HarnessError } from "../kernel/core/errors.ts";
 import { asKernelEvent, type KernelEvent } from "../kernel/core/events.ts";
 import type { StepMark } from "../kernel/tasks/steps.ts";
 import type { Agent } from "../runtime/agents/agent.ts";
-import { createMemoryStore } from "../store/memory/open.ts";
+import { openMemoryStore } from "../store/sqlite/in-memory.ts";
 import { builtInTools } from "../tools/builtin/index.ts";
 import { RehearsalError } from "./failure.ts";
 import { readJournal, showJournal } from "./journal.ts";
@@ -128,8 +128,8 @@ async function playOnce(
   }
 }
 
-function recordedAnswers({ contents }: Stage): number {
-  return contents.log.filter((event) => event !== undefined && isModelAnswer(asKernelEvent(event))).length;
+function recordedAnswers({ database }: Stage): number {
+  return database.events().filter((event) => isModelAnswer(asKernelEvent(event))).length;
 }
 
 function isModelAnswer(event: KernelEvent): boolean {
@@ -177,9 +177,9 @@ function assertPlayed(
 }
 
 /** What went wrong in the middle is told with what had been done by then. */
-async function withJournal(error: unknown, { contents, system, taskId }: Stage): Promise<unknown> {
+async function withJournal(error: unknown, { database, system, taskId }: Stage): Promise<unknown> {
   if (!(error instanceof RehearsalError) || taskId === null || error.message.includes("\n")) return error;
-  const journal = showJournal(await readJournal(createMemoryStore(contents).of(system.tenantId), taskId));
+  const journal = showJournal(await readJournal(openMemoryStore(database).of(system.tenantId), taskId));
   return new RehearsalError(`${error.message}\n${journal}`, { cause: error });
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a rehearsal is played on: the real kernel and the real runtime over a store in memory. A life is one process; when it is
+ * What a rehearsal is played on: the real kernel and the real runtime over a database in memory. A life is one process; when it is
  * killed, nothing that it does afterwards is written, and the next life begins with what is in the store.
  */
 
@@ -19,9 +19,8 @@ import type { Agent } from "../runtime/agents/agent.ts";
 import { AgentRegistry } from "../runtime/agents/registry.ts";
 import { type Runtime, startRuntime } from "../runtime/runtime.ts";
 import type { World } from "../runtime/world.ts";
-import { MemoryContents } from "../store/memory/contents.ts";
-import { createMemoryStore } from "../store/memory/open.ts";
 import type { StoredEvent } from "../store/port.ts";
+import { MemoryDatabase, openMemoryStore } from "../store/sqlite/in-memory.ts";
 import type { WholeStore } from "../store/whole-store.ts";
 import { MovedClock, steadyRandom } from "./clock.ts";
 import { type Death, mortalStore } from "./mortal-store.ts";
@@ -53,7 +52,7 @@ const problemsMax = 20;
 export class Stage {
   readonly clock: MovedClock;
   readonly system: Caller = systemCaller(defaultTenantId);
-  readonly contents = new MemoryContents();
+  readonly database = new MemoryDatabase();
   readonly world: World;
   readonly files: RehearsedFiles;
   /** The records of the task's steps, by the commits that they were made in, up to its end. */
@@ -87,7 +86,7 @@ export class Stage {
   /** A process that dies while it starts is started again. */
   async begin(): Promise<Life> {
     while (true) {
-      const memory = createMemoryStore(this.contents);
+      const memory = openMemoryStore(this.database);
       const { store, killed } = mortalStore(memory, {
         ...this.#death,
         after: (events) => this.#isLast(events) || this.#death.after?.(events) === true,

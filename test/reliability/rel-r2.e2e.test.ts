@@ -12,7 +12,7 @@ import { Issuer } from "../../src/kernel/receipts/signing.ts";
 import { loadAdminKey } from "../../src/policy/admin-key.ts";
 import { newSigningKey } from "../../src/receipts/keys.ts";
 import { AgentRegistry } from "../../src/runtime/agents/registry.ts";
-import { createMemoryStore } from "../../src/store/memory/open.ts";
+import { openMemoryStore } from "../../src/store/sqlite/in-memory.ts";
 import { bridle } from "../support/cli.ts";
 import { Client, errorOf } from "../support/client.ts";
 import { callOptions, grpcClient, refusalOf } from "../support/grpc.ts";
@@ -80,7 +80,7 @@ test("REL-R2 bridle doctor reports key files that are empty or damaged", async (
 
 test("REL-R2 an empty bearer is nobody, whatever the administrator's key is", async () => {
   const kernel = createKernel({
-    store: createMemoryStore(),
+    store: openMemoryStore(),
     clock: systemClock,
     agents: new AgentRegistry([]),
     issuer: new Issuer(newSigningKey().key, () => {}),

@@ -18,8 +18,8 @@ import { startRuntime } from "../../src/runtime/runtime.ts";
 import { DueReader } from "../../src/runtime/scheduler/due-reader.ts";
 import { startScheduleClock } from "../../src/runtime/scheduler/schedule-clock.ts";
 import { createLogger } from "../../src/server/logger.ts";
-import { createMemoryStore } from "../../src/store/memory/open.ts";
 import type { JsonObject, StoredEvent } from "../../src/store/port.ts";
+import { openMemoryStore } from "../../src/store/sqlite/in-memory.ts";
 import { until } from "../support/client.ts";
 
 const hourMs = 60 * 60_000;
@@ -51,7 +51,7 @@ interface World extends AsyncDisposable {
 }
 
 async function startWorld(agent: Agent, clock = new SetClock()): Promise<World> {
-  const store = createMemoryStore();
+  const store = openMemoryStore();
   const agents = new AgentRegistry([agent]);
   const issuer = new Issuer(newSigningKey().key, () => {});
   const kernel = createKernel({ store, clock, agents, issuer });

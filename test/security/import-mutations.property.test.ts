@@ -12,7 +12,7 @@ import { ensureTenant } from "../../src/kernel/workspaces/ensure-tenant.ts";
 import type { Caller } from "../../src/policy/caller.ts";
 import { newSigningKey } from "../../src/receipts/keys.ts";
 import { AgentRegistry } from "../../src/runtime/agents/registry.ts";
-import { createMemoryStore } from "../../src/store/memory/open.ts";
+import { openMemoryStore } from "../../src/store/sqlite/in-memory.ts";
 import { randomFrom } from "../runner/seed.ts";
 import { type Attack, foreignLog, startAttack } from "../support/attack.ts";
 import type { Json } from "../support/client.ts";
@@ -27,7 +27,7 @@ const admin = (tenantId: string): Caller => ({
 /** A kernel with a tenant that has a session, and another that imports. */
 async function world(): Promise<{ kernel: WholeKernel; ids: string[]; documents: Map<string, Json> }> {
   const kernel = createKernel({
-    store: createMemoryStore(),
+    store: openMemoryStore(),
     clock: { now: () => Date.parse("2026-01-01T00:00:00Z") },
     agents: new AgentRegistry([]),
     issuer: new Issuer(newSigningKey().key, () => {}),

@@ -4,8 +4,8 @@ import { systemCaller } from "../../policy/caller.ts";
 import { newSigningKey } from "../../receipts/keys.ts";
 import { defineAgent } from "../../runtime/agents/agent.ts";
 import { AgentRegistry } from "../../runtime/agents/registry.ts";
-import { createMemoryStore } from "../../store/memory/open.ts";
 import type { NewEvent } from "../../store/port.ts";
+import { openMemoryStore } from "../../store/sqlite/in-memory.ts";
 import { systemClock } from "../core/clock.ts";
 import { createKernel } from "../kernel.ts";
 import { createSession } from "../sessions/create-session.ts";
@@ -24,7 +24,7 @@ test("REL-R1 a receipt that cannot be issued is left out and named, and those af
   const { key } = newSigningKey();
   const errors: string[] = [];
   const kernel = createKernel({
-    store: createMemoryStore(),
+    store: openMemoryStore(),
     clock: systemClock,
     agents: new AgentRegistry([defineAgent({ name: "echo", version: "1.0.0", run: async () => "done" })]),
     issuer: new Issuer(key, () => {}),

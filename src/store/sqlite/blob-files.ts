@@ -26,6 +26,9 @@ export function blobFilesBeside(database: string | null): { sha256: string; byte
 
 const hashForm = /^[0-9a-f]{64}$/;
 
+/** Content that lies beside the database. */
+export type Blobs = Pick<BlobFiles, "whole" | "open" | "stage" | "remove">;
+
 export class BlobFiles {
   readonly #directory: string;
   /** How many uploads of some content were kept and have not been let go of. */

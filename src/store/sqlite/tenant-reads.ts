@@ -3,12 +3,12 @@
 import { join } from "node:path";
 import type { EventQuery, Store, StoredDocument, TenantStore } from "../port.ts";
 import { ofTenant, tenantViews, type WholeReads } from "../whole-store.ts";
-import { BlobFiles } from "./blob-files.ts";
+import { BlobFiles, type Blobs } from "./blob-files.ts";
 import { Reader } from "./reader.ts";
 
 export interface Reading {
   reader: Reader;
-  blobFiles: BlobFiles;
+  blobs: Blobs;
   get(kind: string, id: string): Promise<StoredDocument | undefined>;
   /** A document as it is in memory, where that is newer. */
   cached(found: StoredDocument): StoredDocument;
@@ -16,10 +16,7 @@ export interface Reading {
   seen(query: EventQuery): EventQuery;
 }
 
-export function tenantReads(
-  { reader, blobFiles, get, cached, seen }: Reading,
-  tenantId: string,
-): TenantStore {
+export function tenantReads({ reader, blobs, get, cached, seen }: Reading, tenantId: string): TenantStore {
   const getOwn = async (kind: string, id: string) => ofTenant(tenantId, await get(kind, id));
   return {
     tenantId,
@@ -37,11 +34,11 @@ export function tenantReads(
     storedBytes: async () => reader.storedBytes(tenantId),
     async blob(sha256) {
       if (!reader.hasBlob(tenantId, sha256)) return undefined;
-      return reader.blob(sha256) ?? (await blobFiles.whole(sha256));
+      return reader.blob(sha256) ?? (await blobs.whole(sha256));
     },
     async openBlob(sha256) {
       if (!reader.hasBlob(tenantId, sha256)) return undefined;
-      return reader.openBlob(sha256) ?? (await blobFiles.open(sha256));
+      return reader.openBlob(sha256) ?? (await blobs.open(sha256));
     },
   };
 }
@@ -60,7 +57,7 @@ export function openSqliteReads(directory: string): SqliteReads {
   const reader = new Reader(join(directory, "bridle.db"), cacheKiB);
   const reading: Reading = {
     reader,
-    blobFiles: new BlobFiles(join(directory, "blobs")),
+    blobs: new BlobFiles(join(directory, "blobs")),
     get: async (kind, id) => reader.get(kind, id),
     cached: (found) => found,
     seen: (query) => query,

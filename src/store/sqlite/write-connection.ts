@@ -109,7 +109,17 @@ export class WriteConnection {
       const batches = new BatchWriter(db);
       if (mustBeKnown) this.#assertKnown(batches.position);
       const guard = new EpochGuard(db, this.#epoch);
-      this.#open = { db, batches, rewriter: new LogRewriter(db), guard };
+      let rewriter: LogRewriter | null = null;
+      this.#open = {
+        db,
+        batches,
+        guard,
+        // Most processes rewrite nothing, and its statements take a moment to prepare.
+        get rewriter() {
+          rewriter ??= new LogRewriter(db);
+          return rewriter;
+        },
+      };
       return this.#open;
     } catch (error) {
       db.close();

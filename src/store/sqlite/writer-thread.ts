@@ -4,9 +4,9 @@ import type { Worker } from "node:worker_threads";
 import { writerModule } from "../../package-files.ts";
 import { startThread } from "../../start-thread.ts";
 import type { BatchResult, BatchRows, Dropped } from "../batch-rows.ts";
-import type { GroupWriter } from "../commit-queue.ts";
 import { OutcomeUnknown, type Position, StoreUnavailable } from "../port.ts";
 import type { Request, Response, WriterOptions } from "./protocol.ts";
+import type { SqliteWriter, WriterStopped } from "./store.ts";
 
 interface Asked {
   request: Request;
@@ -14,15 +14,15 @@ interface Asked {
   reject(error: Error): void;
 }
 
-export class WriterThread implements GroupWriter {
+export class WriterThread implements SqliteWriter {
   readonly #options: WriterOptions;
-  readonly #onStopped: (reason: string, cause?: unknown) => void;
+  readonly #onStopped: WriterStopped;
   /** A thread costs a start and memory, and a store may have nothing to write: it comes with the first request. */
   #worker: Worker | null = null;
   #stopped: StoreUnavailable | null = null;
   readonly #asked: Asked[] = [];
 
-  constructor(options: WriterOptions, onStopped: (reason: string, cause?: unknown) => void) {
+  constructor(options: WriterOptions, onStopped: WriterStopped) {
     this.#options = options;
     this.#onStopped = onStopped;
   }

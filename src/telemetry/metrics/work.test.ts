@@ -13,8 +13,8 @@ import { createQuota } from "../../kernel/quotas/change-quotas.ts";
 import { replayTask } from "../../kernel/replay/replay-task.ts";
 import { defineAgent } from "../../runtime/agents/agent.ts";
 import { AgentRegistry } from "../../runtime/agents/registry.ts";
-import { createMemoryStore } from "../../store/memory/open.ts";
 import type { StoredEvent } from "../../store/port.ts";
+import { openMemoryStore } from "../../store/sqlite/in-memory.ts";
 import { defineTool } from "../../tools/define.ts";
 import { WorkMetrics } from "./work.ts";
 
@@ -36,7 +36,7 @@ function eventOf<E extends EventKind>(
 function counting(agents = new AgentRegistry([])) {
   const registry = new Registry();
   const options = {
-    store: createMemoryStore(),
+    store: openMemoryStore(),
     agents,
     now: () => now,
     tools: ["clock"],
@@ -117,7 +117,7 @@ test("MET-2 counts an exhausted quota once, by scope and limit, and a replay as 
   const changes = { quota_id: quota.id };
   await kernel.dispatch(updatePersona, world.stage.system, { personaId: "persona_eager", changes });
   await world.run("eager");
-  await world.until(() => world.stage.contents.log.some((event) => event?.event === "replay.completed"));
+  await world.until(() => world.stage.database.events().some((event) => event.event === "replay.completed"));
   const found = await counting().hear(...(await kernel.store.events({ after: 0, limit: 1000 })));
   assert.equal(found.sum("bridle_quota_exhausted_total", { scope: "persona", limit: "usd" }), 1);
   assert.equal(found.sum("bridle_quota_exhausted_total"), 1);
