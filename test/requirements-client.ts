@@ -26,6 +26,7 @@ export const clientRequirements: readonly Requirement[] = [
     "CLT-16":
       "A reader that does not read holds a bounded number of events, and gets all of them when it does.",
     "CLT-17": "What cannot go on is said by the class of its error, and nothing waits forever.",
+    "CLT-18": "Events are typed by their kind, and what the server sends fits these types.",
     "CLT-10": "The client needs `fetch` and WebCrypto, and nothing of the server's code but the verifier.",
   }),
   ...section("Bridle", "Explanations", {

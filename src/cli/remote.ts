@@ -10,8 +10,9 @@ import {
   type BridleClient,
   BridleError,
   createClient,
-  type Page,
+  type PageOptions,
 } from "../sdk/client/index.ts";
+import { everyItem } from "../sdk/client/lists.ts";
 import { createTransport, type Transport } from "../sdk/client/transport.ts";
 import { defaultConfig } from "../server/config.ts";
 import { addressIn } from "../server/server-address.ts";
@@ -129,28 +130,16 @@ export class Remote {
     yield* splitLines(response.body ?? []);
   }
 
-  /** The bytes of a stream, as they come. */
-  async stream(
-    path: string,
-    headers: Record<string, string>,
-    signal: AbortSignal,
-  ): Promise<ReadableStream<Uint8Array>> {
-    const response = await this.#transport.open(path, { headers, signal });
-    return response.body ?? new ReadableStream();
-  }
-
   async text(path: string): Promise<string> {
     return await (await this.#transport.open(path, {})).text();
   }
 
-  /** Every item of a list. */
-  async *items<T>(path: string): AsyncGenerator<T> {
-    let cursor: string | undefined;
-    do {
-      const page: Page<T> = await this.#transport.page<T>(path, { query: { limit: 200, cursor } });
-      yield* page.items;
-      cursor = page.nextCursor ?? undefined;
-    } while (cursor !== undefined);
+  /** Every item of a list, or those after a cursor. */
+  items<T>(path: string, after?: string): AsyncGenerator<T> {
+    return everyItem<T, PageOptions>(
+      ({ cursor }) => this.#transport.page<T>(path, { query: { limit: 200, cursor } }),
+      after === undefined ? {} : { cursor: after },
+    );
   }
 }
 

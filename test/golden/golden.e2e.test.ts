@@ -2,9 +2,16 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { Value } from "typebox/value";
+import { factIn } from "../../src/cli/task/facts.ts";
+import { logLine } from "../../src/cli/task/log-lines.ts";
+import { unseen, withFact } from "../../src/cli/task/view-state.ts";
+import { styleFor } from "../../src/cli/terminal/style.ts";
 import { importApproverKeys } from "../../src/harp/core/keys.ts";
 import { Approver } from "../../src/sdk/approver/approver.ts";
+import type { BridleEvent } from "../../src/sdk/client/index.ts";
 import { verifyChain } from "../../src/sdk/verify/chain.ts";
+import { eventPayloads } from "../../src/surfaces/harn/schemas-event.ts";
 import { Person } from "../support/approvals.ts";
 import { Client, isFinal, type Json } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
@@ -12,6 +19,10 @@ import { startServer, type TestServer, temporaryDirectory } from "../support/ser
 import { openSession } from "../support/socket.ts";
 import { golden } from "./agent.ts";
 import { type Golden, goldenNames, readGolden, unpack } from "./directory.ts";
+
+function isDescribed(kind: string): kind is keyof typeof eventPayloads {
+  return Object.hasOwn(eventPayloads, kind);
+}
 
 class Opened {
   readonly #golden: Golden;
@@ -137,6 +148,27 @@ for (const name of goldenNames()) {
       assert.equal(await opened.output("host"), "signed", id);
       await opened.answer((await opened.task("secret")).id, "yes");
       assert.deepEqual(await opened.output("secret"), { before: "looked", length: 23 });
+    });
+
+    test("CLT-18 events of then and now fit the types of the client, and the view of a task shows them", async () => {
+      const kinds = new Set<string>();
+      let state = unseen("task_1");
+      for (const event of await opened.client.listAll("/v1/events")) {
+        const kind: string = event.event;
+        if (!isDescribed(kind)) continue;
+        kinds.add(kind);
+        const problems = Value.Errors(eventPayloads[kind], event.payload);
+        assert.deepEqual(
+          [...problems].map(({ message, instancePath }) => [kind, instancePath, message]),
+          [],
+        );
+        // As checked.
+        const fact = factIn(event as BridleEvent);
+        if (fact === null) continue;
+        state = withFact(state, fact);
+        logLine(fact, state, styleFor({ isTerminal: false, env: {} }), "full");
+      }
+      assert.ok(kinds.size > 15, [...kinds].join(", "));
     });
 
     test("REL-R10 receipts of then and now are one chain, and documents follow from the log", async () => {

@@ -1,7 +1,7 @@
 /** What an editor sends as parts of a message, and the parts of messages as what an editor shows. */
 
 import { type ContentBlock, RequestError } from "@agentclientprotocol/sdk";
-import type { Part } from "../../kernel/kinds/message.ts";
+import type { Message, MessageInput } from "../../sdk/client/index.ts";
 import type { Remote } from "../remote.ts";
 
 /** Files become artifacts of the server; everything else goes along as it is. */
@@ -9,11 +9,15 @@ export async function partsOf(
   blocks: readonly ContentBlock[],
   remote: Remote,
   signal: AbortSignal,
-): Promise<Part[]> {
+): Promise<MessageInput["parts"]> {
   return await Promise.all(blocks.map((block) => partOf(block, remote, signal)));
 }
 
-async function partOf(block: ContentBlock, remote: Remote, signal: AbortSignal): Promise<Part> {
+async function partOf(
+  block: ContentBlock,
+  remote: Remote,
+  signal: AbortSignal,
+): Promise<MessageInput["parts"][number]> {
   const visibility = "public";
   switch (block.type) {
     case "text":
@@ -50,23 +54,20 @@ async function upload(
   return await remote.upload(name, new Blob([Buffer.from(base64, "base64")], { type }), signal);
 }
 
-/** Parts that the key may not see come as something else, and are left out. */
-export function blocksOf(parts: readonly Part[], url: string): ContentBlock[] {
+/** Parts that the key may not read are left out. */
+export function blocksOf(parts: Message["parts"], url: string): ContentBlock[] {
   return parts.flatMap((part): ContentBlock[] => {
+    if ("redacted" in part) return [];
     switch (part.type) {
       case "text":
-        return typeof part.text === "string" ? [{ type: "text", text: part.text }] : [];
+        return [{ type: "text", text: part.text }];
       case "json":
-        return "value" in part ? [{ type: "text", text: JSON.stringify(part.value, null, 2) }] : [];
+        return [{ type: "text", text: JSON.stringify(part.value, null, 2) }];
       case "file_ref":
-        return "uri" in part
-          ? [{ type: "resource_link", uri: part.uri, name: nameIn(part.uri), mimeType: part.mime_type }]
-          : [];
+        return [{ type: "resource_link", uri: part.uri, name: nameIn(part.uri), mimeType: part.mime_type }];
       case "artifact_ref":
       case "image_ref":
-        return "artifact_id" in part
-          ? [artifactLink(url, { id: part.artifact_id, name: part.artifact_id })]
-          : [];
+        return [artifactLink(url, { id: part.artifact_id, name: part.artifact_id })];
       default:
         return [];
     }
@@ -75,9 +76,10 @@ export function blocksOf(parts: readonly Part[], url: string): ContentBlock[] {
 
 export function artifactLink(
   url: string,
-  { id, name, mime_type = null }: { id: string; name: string; mime_type?: string | null },
+  { id, name, mime_type = null }: { id: string; name: string | null; mime_type?: string | null },
 ): ContentBlock {
-  return { type: "resource_link", uri: `${url}/v1/artifacts/${id}/content`, name, mimeType: mime_type };
+  const uri = `${url}/v1/artifacts/${id}/content`;
+  return { type: "resource_link", uri, name: name ?? id, mimeType: mime_type };
 }
 
 function nameIn(uri: string): string {

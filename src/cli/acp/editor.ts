@@ -13,10 +13,9 @@ import {
   RequestError,
 } from "@agentclientprotocol/sdk";
 import { readTrace } from "../../kernel/core/trace.ts";
-import type { Part } from "../../kernel/kinds/message.ts";
-import type { JsonObject } from "../../store/port.ts";
+import { isFinal, NotFound } from "../../sdk/client/index.ts";
 import type { AcpSettings } from "../commands/acp.ts";
-import { isRefusal, type Remote } from "../remote.ts";
+import type { Remote } from "../remote.ts";
 import { blocksOf } from "./content.ts";
 import { say } from "./say.ts";
 import { type OpenTask, questionText, Turn } from "./turn.ts";
@@ -25,12 +24,6 @@ interface Session {
   turn: Turn | null;
   /** A task that has not ended: it waits for an answer, or the server went away while it ran. */
   open: OpenTask | null;
-}
-
-interface LastTask {
-  id: string;
-  status: string;
-  waiting_for: { kind: string; description: string; schema: JsonObject | null } | null;
 }
 
 type Choice = Pick<AcpSettings, "agent" | "persona" | "workspace">;
@@ -54,40 +47,39 @@ export class Editor {
 
   async open({ cwd, mcpServers }: NewSessionRequest): Promise<NewSessionResponse> {
     if (mcpServers.length > 0) say("the editor's MCP servers are not used: agents have those of the server");
-    const { id } = await this.#remote.json<{ id: string }>("POST", "/v1/sessions", {
-      workspace_id: this.#choice.workspace ?? (await this.#defaultWorkspace()),
-      persona_id: await this.#persona(),
+    const personaId = await this.#persona();
+    const { id } = await this.#remote.client.sessions.create({
+      workspaceId: this.#choice.workspace ?? (await this.#defaultWorkspace()),
+      ...(personaId === null ? {} : { personaId }),
       metadata: { acp: { cwd, client: this.#name } },
     });
     this.#sessions.set(id, { turn: null, open: null });
     return { sessionId: id };
   }
 
-  /** Tells the conversation again, and takes up what was left open in it. */
+  /** Sends the conversation again, and continues a task of it that has not ended. */
   async load({ sessionId }: LoadSessionRequest, client: AgentContext): Promise<LoadSessionResponse> {
-    const path = `/v1/sessions/${encodeURIComponent(sessionId)}`;
-    const session = await this.#remote.json<{ last_event_id: string | null }>("GET", path).catch((error) => {
-      throw isRefusal(error) && error.status === 404 ? RequestError.sessionNotFound(sessionId) : error;
+    const { sessions, tasks } = this.#remote.client;
+    const session = await sessions.get(sessionId).catch((error) => {
+      throw error instanceof NotFound ? RequestError.sessionNotFound(sessionId) : error;
     });
-    for await (const message of this.#remote.items<{ id: string; role: string; parts: Part[] }>(
-      `${path}/messages`,
-    )) {
+    for await (const message of sessions.allMessages(sessionId)) {
       const sessionUpdate = message.role === "user" ? "user_message_chunk" : "agent_message_chunk";
       for (const content of blocksOf(message.parts, this.#remote.url)) {
         const update = { sessionUpdate, content, messageId: message.id } as const;
         await client.notify(methods.client.session.update, { sessionId, update });
       }
     }
-    const { data } = await this.#remote.json<{ data: LastTask[] }>("GET", `${path}/tasks?limit=1`);
-    const [last] = data;
-    const isOpen = last !== undefined && !["COMPLETED", "FAILED", "CANCELED"].includes(last.status);
+    const { items } = await tasks.list({ sessionId, limit: 1 });
+    const [last] = items;
     const waiting = last?.waiting_for ?? null;
     if (waiting?.kind === "input") {
       const text = questionText({ prompt: waiting.description, schema: waiting.schema });
       const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text } } as const;
       await client.notify(methods.client.session.update, { sessionId, update });
     }
-    const open = isOpen ? { id: last.id, after: session.last_event_id } : null;
+    const isOpen = last !== undefined && !isFinal(last);
+    const open = isOpen ? { id: last.id, after: session.last_event_id ?? undefined } : null;
     this.#sessions.set(sessionId, { turn: null, open });
     return {};
   }
@@ -127,7 +119,7 @@ export class Editor {
     const { agent, persona } = this.#choice;
     if (persona !== undefined || agent === undefined) return persona ?? null;
     let named: string | null = null;
-    for await (const { id, name } of this.#remote.items<{ id: string; name: string }>("/v1/personas")) {
+    for await (const { id, name } of this.#remote.client.personas.all()) {
       if (id === agent) return id;
       if (name === agent) named = id;
     }

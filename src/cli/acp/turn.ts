@@ -10,21 +10,24 @@ import {
   type SessionUpdate,
   type StopReason,
 } from "@agentclientprotocol/sdk";
-import type { Part } from "../../kernel/kinds/message.ts";
 import { answerIn, questionForm } from "../../kernel/tasks/question-forms.ts";
-import type { JsonObject, JsonValue } from "../../store/port.ts";
+import { errorOf } from "../../sdk/client/errors.ts";
+import type { BridleEvent, EventPayloads, MessageInput, Task } from "../../sdk/client/index.ts";
 import { isRefusal, type Remote } from "../remote.ts";
 import { Asking } from "./asking.ts";
 import { partsOf } from "./content.ts";
-import { isEnd, type Question, type TaskEvent } from "./events.ts";
-import { followTask, pastEvents } from "./follow-task.ts";
 import { say } from "./say.ts";
 import { toolCallIdOf, Updates } from "./updates.ts";
+
+/** How long a server may be away before the prompt fails: time for a restart, not for an outage. */
+const awayMsMax = 60_000;
+
+type Question = EventPayloads["task.input_required"]["request"];
 
 /** A task that has not ended, and the last of its events that was shown. */
 export interface OpenTask {
   id: string;
-  after: string | null;
+  after: string | undefined;
 }
 
 export interface TurnOptions {
@@ -33,12 +36,6 @@ export interface TurnOptions {
   sessionId: string;
   /** Whether the editor shows forms. */
   hasForms: boolean;
-}
-
-interface TaskNow {
-  id: string;
-  status: string;
-  waiting_for: { kind: string; schema: JsonObject | null; signature_required?: boolean } | null;
 }
 
 export class Turn {
@@ -106,27 +103,30 @@ export class Turn {
   }
 
   /** What became of the task that was left open. */
-  async #catchUp({ id, after }: OpenTask): Promise<TaskNow> {
+  async #catchUp({ id, after }: OpenTask): Promise<Task> {
     const { remote } = this.#options;
-    for await (const event of pastEvents(remote, id, after)) {
-      await this.#show(event);
-      if (event.event === "task.failed" && isEnd(event)) await this.#tell(event.payload.failure.message);
+    const path = `/v1/tasks/${encodeURIComponent(id)}/events`;
+    for await (const event of remote.items<BridleEvent>(path, after)) {
+      await this.#show(id, event);
+      if (event.event === "task.failed" && event.resource.id === id) {
+        await this.#tell(event.payload.failure.message);
+      }
     }
-    return await remote.json<TaskNow>("GET", `/v1/tasks/${id}`);
+    return await remote.client.tasks.get(id);
   }
 
-  async #submit(parts: Part[], headers: Record<string, string>): Promise<void> {
+  async #submit(parts: MessageInput["parts"], headers: Record<string, string>): Promise<void> {
     const { remote, sessionId } = this.#options;
     const body = { session_id: sessionId, input: { role: "user", parts } };
-    const { id } = await remote.json<TaskNow>("POST", "/v1/tasks", body, {
+    const { id } = await remote.json<Task>("POST", "/v1/tasks", body, {
       ...headers,
       "Idempotency-Key": crypto.randomUUID(),
     });
-    this.#open = { id, after: null };
+    this.#open = { id, after: undefined };
   }
 
-  /** Gives what is wrong with the answer, if something is. */
-  async #answer(taskId: string, parts: Part[]): Promise<string | null> {
+  /** Returns what is wrong with the answer, or null. */
+  async #answer(taskId: string, parts: MessageInput["parts"]): Promise<string | null> {
     const body = { kind: "input", message: { role: "user", parts } };
     try {
       await this.#options.remote.json("POST", `/v1/tasks/${taskId}/messages`, body);
@@ -141,29 +141,73 @@ export class Turn {
     const { remote } = this.#options;
     const task = this.#open;
     if (task === null) throw new Error("there is no task to follow");
-    for await (const event of followTask(remote, task.id, task.after, this.#over.signal)) {
-      await this.#show(event);
-      if (isEnd(event)) return await this.#ended(event);
-      if (event.resource.id !== task.id || event.replayed === true) continue;
-      if (event.event === "task.input_required" && !this.#putForm(task.id, event.payload.request)) {
-        return await this.#end("end_turn", questionText(event.payload.request));
+    let giveUp: NodeJS.Timeout | undefined;
+    const onConnection = (isConnected: boolean) => {
+      if (isConnected) {
+        clearTimeout(giveUp);
+        giveUp = undefined;
+      } else if (giveUp === undefined) {
+        say(`The connection to ${task.id} broke; reconnecting.`);
+        giveUp = setTimeout(() => this.#fail(serverGone(remote, task.id)), awayMsMax);
       }
-      if (event.event === "task.auth_required") await this.#requestPermission(task.id, event.payload.request);
-      if (event.event === "user.input_submitted") this.#asking.close(event.payload.step);
-      if (event.event === "user.tool_confirmation") await this.#confirmed(task.id, event.payload);
+    };
+    const { signal } = this.#over;
+    try {
+      for await (const event of remote.client.tasks.events(task.id, {
+        after: task.after,
+        signal,
+        onConnection,
+      })) {
+        await this.#show(task.id, event);
+        const reason = await this.#stopReason(task.id, event);
+        if (reason !== null) return reason;
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      clearTimeout(giveUp);
     }
     if (this.#failure !== null) throw this.#failure;
     return this.#isCanceled ? "cancelled" : "end_turn";
   }
 
-  async #ended(event: TaskEvent): Promise<StopReason> {
+  /** Why the turn ends with this event; null where it goes on. */
+  async #stopReason(taskId: string, event: BridleEvent): Promise<StopReason | null> {
+    if (event.resource.id !== taskId) return null;
+    switch (event.event) {
+      case "task.completed":
+      case "task.failed":
+      case "task.canceled":
+        return await this.#ended(taskId, event);
+    }
+    if (event.replayed) return null;
+    switch (event.event) {
+      case "task.input_required": {
+        const { request } = event.payload;
+        return this.#putForm(taskId, request) ? null : await this.#end("end_turn", questionText(request));
+      }
+      case "task.auth_required":
+        await this.#requestPermission(taskId, event.payload.request);
+        return null;
+      case "user.input_submitted":
+        this.#asking.close(event.payload.step);
+        return null;
+      case "user.tool_confirmation":
+        await this.#confirmed(taskId, event.payload);
+        return null;
+      default:
+        return null;
+    }
+  }
+
+  async #ended(taskId: string, event: BridleEvent): Promise<StopReason> {
     this.#open = null;
     this.#asking.closeAll();
     if (event.event === "task.canceled") return "cancelled";
     if (event.event !== "task.failed") return "end_turn";
     const { code, message } = event.payload.failure;
     if (code === "rejected") return await this.#end("refusal", message);
-    throw new RequestError(-32_603, message, { task_id: event.task_id, code });
+    throw new RequestError(-32_603, message, { task_id: taskId, code });
   }
 
   async #end(reason: StopReason, text: string): Promise<StopReason> {
@@ -194,9 +238,7 @@ export class Turn {
         const content = isAccepted && "content" in response ? Object(response.content) : {};
         const value = isAccepted ? answerIn(question.schema, content) : undefined;
         if (value === undefined) return await leaveOpen(questionText(question));
-        // It came as JSON, so it is JSON.
-        const part: Part = { type: "json", value: value as JsonValue, visibility: "public" };
-        const problem = await this.#answer(taskId, [part]);
+        const problem = await this.#answer(taskId, [{ type: "json", value, visibility: "public" }]);
         if (problem !== null) await leaveOpen(problem);
       },
       cannot: () => leaveOpen(questionText(question)),
@@ -208,7 +250,7 @@ export class Turn {
   /** Where the persona wants signatures, an editor's word is none. */
   async #requestPermission(taskId: string, question: Question): Promise<void> {
     const { remote, client, sessionId } = this.#options;
-    const { waiting_for: now } = await remote.json<TaskNow>("GET", `/v1/tasks/${taskId}`);
+    const { waiting_for: now } = await remote.client.tasks.get(taskId);
     if (now?.kind !== "approval") return;
     const { step, prompt, permission_request_id: requestId } = question;
     if (now.signature_required === true) return await this.#tell(`${prompt}\n\n${signatureNeeded}`);
@@ -246,9 +288,9 @@ export class Turn {
     this.#over.abort();
   }
 
-  async #show(event: TaskEvent): Promise<void> {
+  async #show(taskId: string, event: BridleEvent): Promise<void> {
     if (this.#open !== null) this.#open = { ...this.#open, after: event.id };
-    for (const update of this.#updates.of(event)) await this.#update(update);
+    for (const update of this.#updates.of(taskId, event)) await this.#update(update);
   }
 
   async #tell(text: string): Promise<void> {
@@ -272,4 +314,9 @@ const signatureNeeded =
 export function questionText({ prompt, schema }: Pick<Question, "prompt" | "schema">): string {
   if (schema === null || schema.type === "string") return prompt;
   return `${prompt}\n\nAnswer with JSON that fits this schema:\n\n${JSON.stringify(schema, null, 2)}`;
+}
+
+function serverGone({ url }: Remote, taskId: string): Error {
+  const message = `The server at ${url} does not answer. Task ${taskId} goes on when it is back, and the next prompt shows its result.`;
+  return errorOf({ code: "connection_failed", message, status: null, requestId: null });
 }

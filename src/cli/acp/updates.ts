@@ -1,10 +1,9 @@
 /** From what happens in a task to what an editor shows of it. The same events give the same updates. */
 
 import type { SessionUpdate, ToolCallUpdate, ToolKind } from "@agentclientprotocol/sdk";
-import type { Part } from "../../kernel/kinds/message.ts";
-import type { JsonValue } from "../../store/port.ts";
+import { isRecord } from "../../sdk/client/errors.ts";
+import type { BridleEvent, EventPayloads, Message } from "../../sdk/client/index.ts";
 import { artifactLink, blocksOf } from "./content.ts";
-import type { Span, TaskEvent } from "./events.ts";
 
 /** Steps that do something, and what an editor calls that. What only thinks, waits or remembers is not shown. */
 const toolKinds: Readonly<Record<string, ToolKind>> = {
@@ -32,7 +31,7 @@ export class Updates {
     this.#url = url;
   }
 
-  of(event: TaskEvent): SessionUpdate[] {
+  of(taskId: string, event: BridleEvent): SessionUpdate[] {
     switch (event.event) {
       case "agent.message": {
         const { id, parts } = event.payload.message;
@@ -50,34 +49,26 @@ export class Updates {
       case "span.updated":
         return this.#update(event.payload);
       case "span.started":
-        return this.#begin(event.task_id, event.payload);
-      case "span.completed": {
-        const { result, ...span } = event.payload;
-        return this.#end(event.task_id, span, { status: "completed", ...outputOf(result.output) });
-      }
-      case "span.failed": {
-        const { result, ...span } = event.payload;
-        const text = result.error?.message ?? "It failed.";
-        const content = [{ type: "content" as const, content: { type: "text" as const, text } }];
-        return this.#end(event.task_id, span, { status: "failed", content });
-      }
+        return this.#begin(taskId, event.payload);
+      case "span.completed":
+      case "span.failed":
+        return this.#end(taskId, event.payload);
       default:
         return [];
     }
   }
 
   /** What a model says to the person is shown as it comes; what it says to the agent only is a thought. */
-  #update({ message, percent, delta }: Update): SessionUpdate[] {
-    const { type, text, visibility, step, index } = delta ?? {};
-    if (typeof text === "string" && type === "text" && visibility === "public") {
-      const isNew = step !== this.#streamed.step || index === 0;
-      this.#streamed = { step: step ?? "", text: (isNew ? "" : this.#streamed.text) + text };
+  #update({ message, percent, delta }: EventPayloads["span.updated"]): SessionUpdate[] {
+    const text = typeof delta?.text === "string" ? delta.text : null;
+    if (delta !== undefined && text !== null && delta.type === "text" && delta.visibility === "public") {
+      const isNew = delta.step !== this.#streamed.step || delta.index === 0;
+      this.#streamed = { step: delta.step, text: (isNew ? "" : this.#streamed.text) + text };
       return [{ sessionUpdate: "agent_message_chunk", content: { type: "text", text } }];
     }
     const progress =
       message === undefined ? [] : [percent === undefined ? message : `${message} (${percent} %)`];
-    const texts = [...progress, ...(typeof text === "string" ? [text] : [])];
-    return texts.map((each) => ({
+    return [...progress, ...(text === null ? [] : [text])].map((each) => ({
       sessionUpdate: "agent_thought_chunk",
       content: { type: "text", text: each },
     }));
@@ -99,11 +90,11 @@ export class Updates {
   }
 
   /** Many steps are recorded when they are over, and not before. */
-  #end(taskId: string, span: Span, ending: Omit<ToolCallUpdate, "toolCallId">): SessionUpdate[] {
+  #end(taskId: string, span: EventPayloads["span.completed"]): SessionUpdate[] {
     if (toolKinds[span.kind] === undefined || isListing(span.step)) return [];
     const begun = this.#begin(taskId, span);
     const toolCallId = toolCallIdOf(taskId, span.step);
-    return [...begun, { sessionUpdate: "tool_call_update", toolCallId, ...ending }];
+    return [...begun, { sessionUpdate: "tool_call_update", toolCallId, ...endingOf(span.result) }];
   }
 }
 
@@ -111,22 +102,24 @@ export function toolCallIdOf(taskId: string, step: string): string {
   return `${taskId}:${step}`;
 }
 
-type Update = Extract<TaskEvent, { event: "span.updated" }>["payload"];
+type Span = Pick<EventPayloads["span.started"], "step" | "kind" | "name">;
 
 /** Looking what tools a server has is nothing that is done for the person. */
 function isListing(step: string): boolean {
   return /^mcp:[^:]+:tools\/list:/.test(step);
 }
 
-function textIn(parts: readonly Part[]): string {
-  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+function textIn(parts: Message["parts"]): string {
+  return parts.map((part) => ("text" in part ? part.text : "")).join("");
 }
 
-function outputOf(output: JsonValue | undefined): { rawOutput?: JsonValue } {
-  if (output === undefined || output === null || isRedacted(output)) return {};
-  return JSON.stringify(output).length > outputCharsMax ? {} : { rawOutput: output };
-}
-
-function isRedacted(output: JsonValue): boolean {
-  return typeof output === "object" && output !== null && !Array.isArray(output) && output.redacted === true;
+function endingOf(result: EventPayloads["span.completed"]["result"]): Omit<ToolCallUpdate, "toolCallId"> {
+  if ("error" in result) {
+    const content = { type: "text" as const, text: result.error.message };
+    return { status: "failed", content: [{ type: "content", content }] };
+  }
+  const { output } = result;
+  const isShown = output != null && !(isRecord(output) && output.redacted === true);
+  const isShort = JSON.stringify(output ?? null).length <= outputCharsMax;
+  return { status: "completed", ...(isShown && isShort ? { rawOutput: output } : {}) };
 }

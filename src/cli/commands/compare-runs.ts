@@ -1,12 +1,9 @@
 /** Two runs side by side: what each step gave, what was said and made, what it cost. */
 
+import type { BridleEvent, EventPayloads, Message } from "../../sdk/client/index.ts";
 import type { Remote } from "../remote.ts";
+import { partText } from "../task/facts.ts";
 import { oneLine } from "../terminal/text.ts";
-
-interface Event {
-  event: string;
-  payload: Record<string, unknown>;
-}
 
 interface Receipt {
   lifecycle: { final_state: string };
@@ -58,49 +55,57 @@ function markOf({ source, replay, is_same }: Comparison["rows"][number]): string
 async function outputsOf(remote: Remote, taskId: string): Promise<Map<string, string>> {
   const outputs = new Map<string, string>();
   const said = new Map<string, string>();
-  for await (const { event, payload } of remote.items<Event>(`/v1/tasks/${taskId}/events`)) {
-    if (event === "user.message") said.set(Object(payload.message).id, wordsOf(payload.message));
-    const output = event === "user.input_submitted" ? answerIn(payload, said) : outputOf(event, payload);
-    if (output === null) continue;
-    const step = typeof payload.step === "string" ? payload.step : "result";
-    outputs.set(step, output);
+  for await (const event of remote.items<BridleEvent>(`/v1/tasks/${taskId}/events`)) {
+    if (event.event === "user.message") said.set(event.payload.message.id, wordsOf(event.payload.message));
+    const output = outputOf(event, said);
+    if (output !== null) outputs.set(output.step ?? "result", output.text);
   }
   return outputs;
 }
 
-/** What an event says came out of a step; nothing for what only begins one. */
-function outputOf(event: string, payload: Record<string, unknown>): string | null {
-  switch (event) {
+interface Output {
+  step: string | undefined;
+  text: string;
+}
+
+/** What an event says came out of a step; null for events that have no output. */
+function outputOf(event: BridleEvent, said: ReadonlyMap<string, string>): Output | null {
+  switch (event.event) {
     case "span.completed":
     case "span.failed": {
-      const result = Object(payload.result);
-      return "error" in result ? `failed: ${JSON.stringify(result.error)}` : JSON.stringify(result.output);
+      const { step, result } = event.payload;
+      const isError = "error" in result;
+      return {
+        step,
+        text: isError ? `failed: ${JSON.stringify(result.error)}` : JSON.stringify(result.output),
+      };
     }
     case "agent.message":
-      return wordsOf(payload.message);
+      return { step: event.payload.step, text: wordsOf(event.payload.message) };
     case "artifact.created": {
-      const { name, sha256 } = Object(payload.artifact);
-      return `${name} ${sha256 ?? "(streamed)"}`;
+      const { step, artifact } = event.payload;
+      return { step, text: `${artifact.name} ${artifact.sha256 ?? "(streamed)"}` };
     }
     case "user.tool_confirmation":
-      return payload.approved === true ? "approved" : "denied";
+      return { step: event.payload.step, text: event.payload.approved ? "approved" : "denied" };
+    case "user.input_submitted":
+      return { step: event.payload.step, text: answerIn(event.payload, said) };
     default:
       return null;
   }
 }
 
-function wordsOf(message: unknown): string {
-  return Object(message).parts.map(textOf).join(" ");
+function wordsOf({ parts }: Message): string {
+  return parts.map(partText).join(" ");
 }
 
-/** What was answered: the message that is named or, in a replay, what was put in its place. */
-function answerIn(payload: Record<string, unknown>, said: ReadonlyMap<string, string>): string {
-  if (payload.answer === undefined) return said.get(String(payload.message_id)) ?? String(payload.message_id);
-  return typeof payload.answer === "string" ? payload.answer : JSON.stringify(payload.answer);
-}
-
-function textOf(part: { type: string; text?: string; value?: unknown }): string {
-  return part.type === "text" ? (part.text ?? "") : JSON.stringify(part.value ?? part);
+/** The message that was the answer or, in a replay, what was put in its place. */
+function answerIn(
+  { message_id, answer }: EventPayloads["user.input_submitted"],
+  said: ReadonlyMap<string, string>,
+): string {
+  if (answer === undefined) return said.get(message_id) ?? message_id;
+  return typeof answer === "string" ? answer : JSON.stringify(answer);
 }
 
 async function totalsOf(remote: Remote, taskId: string): Promise<string[]> {

@@ -1,6 +1,7 @@
 /** What a step was given and what came of it, for people: in a few words on a line, and whole below it. */
 
 import { isRecord } from "../../sdk/client/errors.ts";
+import type { EventPayloads } from "../../sdk/client/index.ts";
 
 export interface Detail {
   label: "given" | "gave" | "prompt" | "answer" | "thrown at";
@@ -29,25 +30,28 @@ export function detailText({ label, value }: Detail, isFull: boolean): string {
   return `${label.padEnd(9)} ${shown.replaceAll("\n", `\n${" ".repeat(10)}`)}`;
 }
 
-export function givenTo({ tool_call, host_call, model_call }: Record<string, unknown>): Detail[] {
-  if (isRecord(model_call) && Array.isArray(model_call.input)) {
-    return model_call.input.flatMap((piece): Detail[] =>
-      isRecord(piece) ? readable("prompt", messageText(piece.content)) : [],
+type Input = Pick<EventPayloads["span.started"], "tool_call" | "host_call"> & {
+  model_call?: EventPayloads["span.started"]["model_call"] | EventPayloads["span.completed"]["model_call"];
+};
+
+export function detailsOfInput({ tool_call, host_call, model_call }: Input): Detail[] {
+  if (model_call !== undefined && "input" in model_call) {
+    return model_call.input.flatMap((piece) =>
+      "content" in piece ? readable("prompt", messageText(piece.content)) : [],
     );
   }
-  const call = tool_call ?? host_call;
-  return isRecord(call) ? readable("given", call.input) : [];
+  return readable("given", (tool_call ?? host_call)?.input);
 }
 
-export function cameOf({ kind, result, stack }: Record<string, unknown>): Detail[] {
-  const { output } = isRecord(result) ? result : {};
+export function detailsOfResult({ kind, result, stack }: EventPayloads["span.completed"]): Detail[] {
+  const output = "output" in result ? result.output : undefined;
   const isAnswer = kind === "llm" && isRecord(output) && typeof output.text === "string";
   const gave = isAnswer ? readable("answer", output.object ?? output.text) : readable("gave", output);
   return [...gave, ...readable("thrown at", stack)];
 }
 
-/** Nothing for what is not there, or not for this key. */
-function readable(label: Detail["label"], value: unknown): Detail[] {
+/** Empty for a value that is missing, or that this key may not read. */
+export function readable(label: Detail["label"], value: unknown): Detail[] {
   const isHidden = isRecord(value) && value.redacted === true;
   return value == null || value === "" || isHidden ? [] : [{ label, value }];
 }

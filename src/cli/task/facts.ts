@@ -1,9 +1,7 @@
-/** What an event of a task says, as far as people look at it. Others than these are passed over. */
+/** What people are shown of an event of a task. Events of other kinds are skipped. */
 
-import { taskTransitions } from "../../kernel/tasks/lifecycle.ts";
-import { isRecord } from "../../sdk/client/errors.ts";
-import type { BridleEvent, TaskStatus } from "../../sdk/client/index.ts";
-import { cameOf, type Detail, givenTo } from "./details.ts";
+import type { BridleEvent, EventPayloads, Message, TaskStatus } from "../../sdk/client/index.ts";
+import { type Detail, detailsOfInput, detailsOfResult, readable } from "./details.ts";
 
 /** What a model call used, and what it cost if somebody said what the model costs. */
 export interface ModelUse {
@@ -81,187 +79,151 @@ export type Fact =
 /** A fact with its time, in milliseconds. */
 export type TimedFact = Fact & { at: number };
 
-type Payload = Record<string, unknown>;
-
-const readers: Readonly<Record<string, (payload: Payload, event: BridleEvent) => Fact | null>> = {
-  "task.submitted": ({ task }) => ({ kind: "submitted", isReplay: recordIn(task).replay != null }),
-  "task.started"({ agent }) {
-    const { name, version } = recordIn(agent);
-    return { kind: "started", agent: `${textIn(name)}@${textIn(version)}` };
-  },
-  "user.message": ({ message }) => said(message),
-  "agent.message": ({ message }) => said(message),
-  "task.status_changed": ({ to, reason }) =>
-    isStatus(to) ? { kind: "status", to, reason: textOrNull(reason) } : null,
-  "span.started": ({ step, kind, name, until, handoff, host_call, ...call }) => ({
-    kind: "step_begun",
-    step: textIn(step),
-    stepKind: textIn(kind),
-    name: textIn(name),
-    until: textOrNull(until ?? recordIn(handoff ?? host_call).expires_at),
-    details: givenTo({ ...call, host_call }),
-  }),
-  "span.completed": (payload) => stepEnded(payload),
-  "span.failed": (payload) => stepEnded(payload),
-  "span.updated": (payload) => updated(payload),
-  "vendor.bridle.step.attempt_failed": ({ name, attempt, error, retry_at, stack }) => ({
-    kind: "retried",
-    name: textIn(name),
-    attempt: numberIn(attempt) ?? 0,
-    error: textIn(recordIn(error).message),
-    retryAt: textOrNull(retry_at),
-    details: cameOf({ stack }),
-  }),
-  "task.input_required": ({ request }) => ({ kind: "question", question: questionIn(request) }),
-  "task.auth_required": ({ request }) => ({ kind: "question", question: questionIn(request) }),
-  "user.input_submitted": () => ({ kind: "answered" }),
-  "tool.approval_required"({ permission_request }) {
-    const { id, request } = recordIn(permission_request);
-    return { kind: "asks_permission", requestId: textIn(id), request };
-  },
-  "tool.approved": ({ response }) => decided(response),
-  "tool.denied": ({ response }) => decided(response),
-  "artifact.created"({ artifact }) {
-    const { id, name } = recordIn(artifact);
-    return { kind: "artifact", id: textIn(id), name: textOrNull(name) ?? textIn(id) };
-  },
-  "agent.handoff": ({ persona_id, url }) => ({ kind: "handed_off", to: textIn(url ?? persona_id) }),
-  "vendor.bridle.quota.exhausted": ({ quota_id }, { resource }) => ({
-    kind: "over_budget",
-    quotaId: textOrNull(quota_id) ?? resource.id,
-  }),
-  "user.cancel_requested": ({ reason }, { actor }) => ({
-    kind: "cancel_requested",
-    by: actor,
-    reason: textOrNull(reason),
-  }),
-  "receipt.issued"({ receipt_id, subject }) {
-    return recordIn(subject).object === "task" ? { kind: "receipt", id: textIn(receipt_id) } : null;
-  },
-  "task.completed": (payload) => ended("COMPLETED", payload),
-  "task.failed": (payload) => ended("FAILED", payload),
-  "task.canceled": (payload) => ended("CANCELED", payload),
-};
-
-/** Null for what nobody looks at. */
+/** Null for events that people are not shown. */
 export function factIn(event: BridleEvent): TimedFact | null {
-  const fact = Object.hasOwn(readers, event.event)
-    ? (readers[event.event]?.(event.payload, event) ?? null)
-    : null;
+  const fact = stepFact(event) ?? taskFact(event);
   return fact === null ? null : { ...fact, at: Date.parse(event.created_at) };
 }
 
-function said(message: unknown): Fact {
-  const { role, parts } = recordIn(message);
-  const texts = Array.isArray(parts) ? parts.map(partText) : [];
-  const by = textIn(role);
-  return { kind: "said", by: by === "assistant" ? "agent" : by, text: texts.join("\n") };
+function stepFact(event: BridleEvent): Fact | null {
+  switch (event.event) {
+    case "span.started":
+      return stepBegun(event.payload);
+    case "span.updated":
+      return updated(event.payload);
+    case "span.completed":
+    case "span.failed":
+      return stepEnded(event.payload);
+    case "vendor.bridle.step.attempt_failed": {
+      const { name, attempt, error, retry_at, stack } = event.payload;
+      const details = readable("thrown at", stack);
+      return { kind: "retried", name, attempt, error: error.message, retryAt: retry_at, details };
+    }
+    default:
+      return null;
+  }
 }
 
-/** A part as people read it; what the caller may not see is said to be there. */
-export function partText(part: unknown): string {
-  const { type, text, value, redacted, name, artifact_id, uri } = recordIn(part);
-  if (redacted === true) return `[${textIn(type)}, not for this key]`;
-  if (type === "text") return textIn(text);
-  if (type === "json") return JSON.stringify(value);
-  return `[${[type, name, artifact_id ?? uri].filter((word) => typeof word === "string").join(" ")}]`;
+function taskFact(event: BridleEvent): Fact | null {
+  switch (event.event) {
+    case "task.submitted":
+      return { kind: "submitted", isReplay: event.payload.task.replay !== null };
+    case "task.started": {
+      const { name, version } = event.payload.agent;
+      return { kind: "started", agent: `${name}@${version}` };
+    }
+    case "user.message":
+    case "agent.message":
+      return said(event.payload.message);
+    case "task.status_changed":
+      return { kind: "status", to: event.payload.to, reason: event.payload.reason };
+    case "task.input_required":
+    case "task.auth_required":
+      return { kind: "question", question: questionIn(event.payload) };
+    case "user.input_submitted":
+      return { kind: "answered" };
+    case "tool.approval_required": {
+      const { id, request } = event.payload.permission_request;
+      return { kind: "asks_permission", requestId: id, request };
+    }
+    case "tool.approved":
+    case "tool.denied": {
+      const { approved, decision, reviewer, decided_by, reason } = event.payload.response;
+      return { kind: "decided", isApproved: approved, decision, by: reviewer ?? decided_by, reason };
+    }
+    case "artifact.created": {
+      const { id, name } = event.payload.artifact;
+      return { kind: "artifact", id, name: name ?? id };
+    }
+    case "agent.handoff":
+      return { kind: "handed_off", to: event.payload.url ?? event.payload.persona_id ?? "" };
+    case "vendor.bridle.quota.exhausted":
+      return { kind: "over_budget", quotaId: event.payload.quota_id };
+    case "user.cancel_requested":
+      return { kind: "cancel_requested", by: event.actor, reason: event.payload.reason };
+    case "receipt.issued": {
+      const { receipt_id, subject } = event.payload;
+      return subject.object === "task" ? { kind: "receipt", id: receipt_id } : null;
+    }
+    case "task.completed":
+      return { ...ended, status: "COMPLETED", summary: event.payload.outcome.summary };
+    case "task.failed": {
+      const { outcome, failure } = event.payload;
+      return { ...ended, status: "FAILED", summary: outcome.summary, failure };
+    }
+    case "task.canceled": {
+      const { outcome, reason } = event.payload;
+      return { ...ended, status: "CANCELED", summary: outcome.summary, reason };
+    }
+    default:
+      return null;
+  }
 }
 
-function stepEnded(payload: Payload): Fact {
+const ended = { kind: "ended", failure: null, reason: null } as const;
+
+function said({ role, parts }: Message): Fact {
+  return { kind: "said", by: role === "assistant" ? "agent" : role, text: parts.map(partText).join("\n") };
+}
+
+/** A part as people read it. A part that the key may not read is named. */
+export function partText(part: Message["parts"][number]): string {
+  if ("redacted" in part) return `[${part.type}, not for this key]`;
+  switch (part.type) {
+    case "text":
+      return part.text;
+    case "json":
+      return JSON.stringify(part.value);
+    case "tool_call":
+      return `[tool_call ${part.name}]`;
+    case "file_ref":
+      return `[file_ref ${part.uri}]`;
+    case "artifact_ref":
+    case "image_ref":
+      return `[${part.type} ${part.artifact_id}]`;
+    default:
+      return `[${part.type}]`;
+  }
+}
+
+function stepBegun(payload: EventPayloads["span.started"]): Fact {
+  const { step, kind, name, until, handoff, host_call } = payload;
+  const deadline = until ?? handoff?.expires_at ?? host_call?.expires_at ?? null;
+  const details = detailsOfInput(payload);
+  return { kind: "step_begun", step, stepKind: kind, name, until: deadline, details };
+}
+
+function stepEnded(payload: EventPayloads["span.completed"]): Fact {
   const { step, kind, name, result, model_call, simulated, started_at } = payload;
-  const { error } = recordIn(result);
-  const begunAt = Date.parse(textOrNull(started_at) ?? "");
   return {
     kind: "step_ended",
-    step: textIn(step),
-    stepKind: textIn(kind),
-    name: textIn(name),
-    begunAt: Number.isNaN(begunAt) ? null : begunAt,
-    error: error == null ? null : textIn(recordIn(error).message) || "It failed.",
-    isSimulated: simulated != null,
-    use: model_call == null ? null : useIn(model_call),
-    details: [...givenTo({ tool_call: payload.tool_call }), ...cameOf(payload)],
+    step,
+    stepKind: kind,
+    name,
+    begunAt: started_at === undefined ? null : Date.parse(started_at),
+    error: "error" in result ? result.error.message || "It failed." : null,
+    isSimulated: simulated !== undefined,
+    use: model_call === undefined ? null : useOf(model_call),
+    details: [...detailsOfInput(payload), ...detailsOfResult(payload)],
   };
 }
 
-function useIn(call: unknown): ModelUse {
-  const { chosen, usage, usd, attempts } = recordIn(call);
-  const { provider, model } = recordIn(chosen);
-  const { input_tokens, output_tokens } = recordIn(usage);
-  return {
-    model: typeof model === "string" ? `${textIn(provider)}/${model}` : null,
-    inputTokens: numberIn(input_tokens) ?? 0,
-    outputTokens: numberIn(output_tokens) ?? 0,
-    usd: numberIn(usd),
-    attempts: numberIn(attempts) ?? 1,
-  };
+function useOf({ chosen, usage, usd, attempts }: NonNullable<EventPayloads["span.completed"]["model_call"]>) {
+  const model = chosen === null ? null : `${chosen.provider}/${chosen.model}`;
+  return { model, inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, usd, attempts };
 }
 
-function updated({ message, percent, delta, parked }: Payload): Fact | null {
-  if (isRecord(delta)) {
+function updated({ message, percent, delta, parked }: EventPayloads["span.updated"]): Fact | null {
+  if (delta !== undefined) {
     const { step, attempt, index, type, text } = delta;
-    // Those who may not see it are told that there is something.
     if (typeof text !== "string") return null;
-    const place = { step: textIn(step), attempt: numberIn(attempt) ?? 0, index: numberIn(index) ?? 0 };
-    return { kind: "delta", ...place, isThought: type === "reasoning", text };
+    return { kind: "delta", step, attempt, index, isThought: type === "reasoning", text };
   }
-  if (isRecord(parked)) {
-    return { kind: "parked", reason: textIn(parked.reason), until: textOrNull(parked.until) };
-  }
-  return typeof message === "string" ? { kind: "progress", message, percent: numberIn(percent) } : null;
+  if (parked !== undefined) return { kind: "parked", ...parked };
+  return message === undefined ? null : { kind: "progress", message, percent: percent ?? null };
 }
 
-function questionIn(request: unknown): Question {
-  const { kind, step, prompt, schema, permission_request_id, expires_at } = recordIn(request);
-  return {
-    kind: kind === "approval" ? "approval" : "input",
-    step: textIn(step),
-    prompt: textIn(prompt),
-    schema: isRecord(schema) ? schema : null,
-    requestId: textOrNull(permission_request_id),
-    until: textOrNull(expires_at),
-  };
-}
-
-function decided(response: unknown): Fact {
-  const { approved, decision, reviewer, decided_by, reason } = recordIn(response);
-  return {
-    kind: "decided",
-    isApproved: approved === true,
-    decision: textIn(decision),
-    by: textOrNull(reviewer ?? decided_by),
-    reason: textOrNull(reason),
-  };
-}
-
-function ended(status: "COMPLETED" | "FAILED" | "CANCELED", { outcome, failure, reason }: Payload): Fact {
-  const { code, message } = recordIn(failure);
-  return {
-    kind: "ended",
-    status,
-    summary: textIn(recordIn(outcome).summary),
-    failure: failure == null ? null : { code: textIn(code), message: textIn(message) },
-    reason: textOrNull(reason),
-  };
-}
-
-function isStatus(value: unknown): value is TaskStatus {
-  return typeof value === "string" && Object.hasOwn(taskTransitions, value);
-}
-
-/** Nothing is taken for granted about a payload: what is missing is empty. */
-function recordIn(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {};
-}
-
-function textIn(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function textOrNull(value: unknown): string | null {
-  return typeof value === "string" ? value : null;
-}
-
-function numberIn(value: unknown): number | null {
-  return typeof value === "number" && Number.isFinite(value) ? value : null;
+function questionIn({ request }: EventPayloads["task.input_required"]): Question {
+  const { kind, step, prompt, schema, permission_request_id, expires_at } = request;
+  return { kind, step, prompt, schema, requestId: permission_request_id, until: expires_at };
 }

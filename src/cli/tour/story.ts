@@ -1,29 +1,9 @@
 /** What happens to the task of the tour, told as it happens, with what each of it means. */
 
-import { type Static, type TSchema, Type } from "typebox";
-import { Value } from "typebox/value";
-import type { BridleEvent } from "../../sdk/client/index.ts";
+import { isRecord } from "../../sdk/client/errors.ts";
+import type { Artifact, BridleEvent, EventPayloads } from "../../sdk/client/index.ts";
 import { sizeText } from "../shell/presenter.ts";
 import type { Page } from "./page.ts";
-
-const Step = Type.Object({
-  step: Type.String(),
-  kind: Type.String(),
-  name: Type.String(),
-  result: Type.Object({ output: Type.Unknown() }),
-});
-const ModelStep = Type.Object({
-  spent: Type.Object({ input_tokens: Type.Number(), output_tokens: Type.Number(), usd: Type.Number() }),
-  result: Type.Object({ output: Type.Object({ finish_reason: Type.String(), model: Type.String() }) }),
-});
-const ModelAsked = Type.Object({
-  model_call: Type.Object({ candidates: Type.Array(Type.String(), { minItems: 1 }) }),
-});
-const Delta = Type.Object({ delta: Type.Object({ step: Type.String(), text: Type.String() }) });
-const Artifact = Type.Object({
-  artifact: Type.Object({ name: Type.String(), bytes: Type.Integer(), sha256: Type.String() }),
-});
-const Ended = Type.Object({ outcome: Type.Object({ summary: Type.String() }) });
 
 /** Said once, below the first of its kind. */
 const meanings: Record<string, string> = {
@@ -48,71 +28,68 @@ export class Story {
     this.#page = page;
   }
 
-  tell({ id, event, payload }: BridleEvent): void {
-    this.lastEventId = id;
-    switch (event) {
+  tell(told: BridleEvent): void {
+    this.lastEventId = told.id;
+    switch (told.event) {
       case "span.started":
-        if (is(ModelAsked, payload)) this.#model = payload.model_call.candidates[0] ?? "";
+        this.#model = told.payload.model_call?.candidates[0] ?? this.#model;
         break;
       case "span.completed":
-        if (is(Step, payload)) this.#step(payload);
+        this.#step(told.payload);
         break;
       case "span.updated":
-        if (is(Delta, payload)) this.#hear(payload.delta);
+        this.#hear(told.payload.delta);
         break;
       case "artifact.created":
-        if (is(Artifact, payload)) this.#artifact(payload.artifact);
+        this.#artifact(told.payload.artifact);
         break;
       case "task.completed":
-        if (is(Ended, payload)) this.summary = payload.outcome.summary;
+        this.summary = told.payload.outcome.summary;
         break;
     }
   }
 
-  #step(step: Static<typeof Step>): void {
-    const { kind, name, result } = step;
-    if (kind === "ask" || kind === "approve") return;
-    this.recorded.push(step.step);
-    if (is(ModelStep, step)) this.#answer(step);
-    else this.#page.item(kind, name, inWords(result.output));
+  #step({ step, kind, name, result, model_call }: EventPayloads["span.completed"]): void {
+    if (kind === "ask" || kind === "approve" || !("output" in result)) return;
+    this.recorded.push(step);
+    if (model_call === undefined) this.#page.item(kind, name, inWords(result.output));
+    else this.#answer(model_call, result.output);
     const meaning = this.#told.has(kind) ? undefined : meanings[kind];
     this.#told.add(kind);
     if (meaning !== undefined) this.#page.note(meaning);
   }
 
-  #answer({ spent, result }: Static<typeof ModelStep>): void {
-    const { model, finish_reason } = result.output;
-    if (finish_reason === "tool-calls") {
-      this.#page.item("model", model, "asks for a tool: a step of its own");
+  #answer({ chosen, usage, usd }: ModelCall, output: unknown): void {
+    if (isRecord(output) && output.finish_reason === "tool-calls") {
+      this.#page.item("model", chosen?.model ?? this.#model, "asks for a tool: a step of its own");
       return;
     }
     this.#speech?.end();
     this.#speech = null;
-    const { input_tokens, output_tokens, usd } = spent;
+    const cost = usd === null ? "" : `, ${usd} USD`;
     this.#page.note(
-      `${input_tokens} tokens in, ${output_tokens} out, ${usd} USD: recorded like any model's.`,
+      `${usage.input_tokens} tokens in, ${usage.output_tokens} out${cost}: recorded like any model's.`,
     );
   }
 
-  #hear({ step, text }: { step: string; text: string }): void {
-    if (this.#speech?.step !== step) {
+  #hear(delta: EventPayloads["span.updated"]["delta"]): void {
+    if (delta === undefined || typeof delta.text !== "string") return;
+    if (this.#speech?.step !== delta.step) {
       this.#speech?.end();
       this.#page.item("model", this.#model, "says:");
-      this.#speech = { step, ...this.#page.quoting() };
+      this.#speech = { step: delta.step, ...this.#page.quoting() };
     }
-    this.#speech.add(text);
+    this.#speech.add(delta.text);
   }
 
-  #artifact({ name, bytes, sha256 }: Static<typeof Artifact>["artifact"]): void {
-    this.#page.item("file", name, `${sizeText(bytes)}, sha256 ${sha256.slice(0, 12)}…`);
+  #artifact({ id, name, bytes, sha256 }: Artifact): void {
+    this.#page.item("file", name ?? id, `${sizeText(bytes ?? 0)}, sha256 ${sha256?.slice(0, 12)}…`);
   }
 }
+
+type ModelCall = NonNullable<EventPayloads["span.completed"]["model_call"]>;
 
 function inWords(output: unknown): string {
-  if (Array.isArray(output)) return `gave ${output.length} changes`;
-  return `gave ${JSON.stringify(output)}`;
-}
-
-function is<S extends TSchema>(schema: S, value: unknown): value is Static<S> {
-  return Value.Check(schema, value);
+  if (Array.isArray(output)) return `returned ${output.length} changes`;
+  return `returned ${JSON.stringify(output)}`;
 }

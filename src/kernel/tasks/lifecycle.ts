@@ -23,8 +23,11 @@ export const taskTransitions = {
 
 export type SessionState = "ACTIVE" | "IDLE" | "PAUSED" | "CLOSED" | "FAILED";
 
+// A constant object has no other keys than these.
+export const taskStatuses = Object.keys(taskTransitions) as TaskStatus[];
+
 /** The states from which a task can still go on. */
-export const unfinished = (Object.keys(taskTransitions) as TaskStatus[]).filter((status) => !isFinal(status));
+export const unfinished = taskStatuses.filter((status) => !isFinal(status));
 
 export function isFinal(status: TaskStatus): boolean {
   return taskTransitions[status].length === 0;

@@ -1,8 +1,8 @@
 /** Questions of tasks as the flat forms that clients of other protocols can show: fields of texts, numbers and choices. */
 
-import type { JsonObject, JsonValue } from "../../store/port.ts";
-
-export type FormField = JsonObject & { type: string };
+/** A JSON Schema. */
+type Schema = Record<string, unknown>;
+export type FormField = Schema & { type: string };
 
 export interface QuestionForm {
   properties: Record<string, FormField>;
@@ -14,7 +14,7 @@ const onlyField = "answer";
 const fieldTypes: ReadonlySet<string> = new Set(["string", "number", "integer", "boolean"]);
 
 /** Null for a question that asks for more than such a form has. */
-export function questionForm(schema: JsonObject | null): QuestionForm | null {
+export function questionForm(schema: Schema | null): QuestionForm | null {
   const properties: Record<string, FormField> = {};
   for (const [name, field] of Object.entries(fieldsOf(schema))) {
     const flat = flatField(field);
@@ -25,21 +25,21 @@ export function questionForm(schema: JsonObject | null): QuestionForm | null {
 }
 
 /** What a form that was filled in says to the question; nothing when it does not. */
-export function answerIn(schema: JsonObject | null, content: Record<string, unknown>): unknown {
+export function answerIn(schema: Schema | null, content: Record<string, unknown>): unknown {
   return asksForObject(schema) ? content : content[onlyField];
 }
 
-function asksForObject(schema: JsonObject | null): schema is JsonObject {
+function asksForObject(schema: Schema | null): schema is Schema {
   return schema?.type === "object";
 }
 
-function fieldsOf(schema: JsonObject | null): JsonObject {
+function fieldsOf(schema: Schema | null): Schema {
   if (!asksForObject(schema)) return { [onlyField]: schema ?? { type: "string", title: "Answer" } };
   return isObject(schema.properties) ? schema.properties : {};
 }
 
 /** A choice of constants is said as the values that there are. */
-function flatField(field: JsonValue | undefined): FormField | null {
+function flatField(field: unknown): FormField | null {
   if (!isObject(field)) return null;
   const { anyOf, enum: given, type, ...rest } = field;
   const choices = Array.isArray(given) ? given : Array.isArray(anyOf) ? anyOf.map(constantIn) : null;
@@ -49,14 +49,14 @@ function flatField(field: JsonValue | undefined): FormField | null {
     : null;
 }
 
-function constantIn(schema: JsonValue): JsonValue {
+function constantIn(schema: unknown): unknown {
   return isObject(schema) ? (schema.const ?? null) : null;
 }
 
-function namesIn(value: JsonValue | undefined): string[] {
+function namesIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
 }
 
-function isObject(value: JsonValue | undefined): value is JsonObject {
+function isObject(value: unknown): value is Schema {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

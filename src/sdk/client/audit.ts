@@ -43,8 +43,7 @@ export function createAudit(transport: Transport): Audit {
   };
 }
 
-/** What the event records is its payload, made by the server from the schema of this type. */
-function recordIn({ payload }: BridleEvent): AuditRecord {
-  if (payload.object !== "audit_record") throw unreadable("an audit record");
-  return payload as AuditRecord;
+function recordIn({ event, payload }: BridleEvent): AuditRecord {
+  if (event === "vendor.bridle.audit.recorded") return payload;
+  throw unreadable("an audit record");
 }

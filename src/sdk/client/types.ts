@@ -1,10 +1,12 @@
 /** What a server takes and gives, as its own schemas say it. Types only: nothing of the server is here at run time. */
 
 import type { Static } from "typebox";
+import type { EventKind } from "../../kernel/core/events.ts";
 import type { TaskStatus } from "../../kernel/tasks/lifecycle.ts";
 import type * as schemas from "../../surfaces/harn/schemas.ts";
 import type * as approvals from "../../surfaces/harn/schemas-approvals.ts";
 import type * as audit from "../../surfaces/harn/schemas-audit.ts";
+import type * as events from "../../surfaces/harn/schemas-event.ts";
 import type * as keys from "../../surfaces/harn/schemas-keys.ts";
 import type * as knowledge from "../../surfaces/harn/schemas-knowledge.ts";
 import type * as messages from "../../surfaces/harn/schemas-message.ts";
@@ -16,8 +18,8 @@ import type * as workspaces from "../../surfaces/harn/schemas-workspace.ts";
 
 export type { TaskStatus };
 export type Session = Static<typeof sessions.Session>;
-export type Task = Omit<Static<typeof tasks.Task>, "status"> & { status: TaskStatus };
-export type TaskExplanation = Omit<Static<typeof tasks.TaskExplanation>, "status"> & { status: TaskStatus };
+export type Task = Static<typeof tasks.Task>;
+export type TaskExplanation = Static<typeof tasks.TaskExplanation>;
 export type Agent = Static<typeof knowledge.Agent>;
 export type Persona = Static<typeof policy.Persona>;
 export type ApiKey = Static<typeof keys.ApiKey>;
@@ -28,7 +30,22 @@ export type Message = Static<typeof messages.Message>;
 export type MessageInput = Static<typeof messages.MessageInput>;
 export type Artifact = Static<typeof workspaces.Artifact>;
 export type PermissionRequest = Static<typeof approvals.PermissionRequest>;
-export type BridleEvent = Static<typeof schemas.Event>;
+
+/** What an event says, by its kind. */
+export type EventPayloads = {
+  [Kind in keyof typeof events.eventPayloads]: Static<(typeof events.eventPayloads)[Kind]>;
+};
+type EventEnvelope = Omit<Static<typeof schemas.Event>, "event" | "payload">;
+/** An event of one of these kinds; `event` says which. */
+export type EventOf<Kind extends keyof EventPayloads> = {
+  [Name in Kind]: EventEnvelope & { event: Name; payload: EventPayloads[Name] };
+}[Kind];
+/** Of a kind whose payload this client does not describe, among them those of newer servers. */
+type OtherEvent = EventEnvelope & {
+  event: Exclude<EventKind, keyof EventPayloads>;
+  payload: Record<string, unknown>;
+};
+export type BridleEvent = EventOf<keyof EventPayloads> | OtherEvent;
 export type AuditRecord = Static<typeof audit.AuditRecord>;
 export type AuditVerification = Static<typeof audit.AuditVerification>;
 export type ReceiptProof = Static<typeof receipts.ReceiptProof>;

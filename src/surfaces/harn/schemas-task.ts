@@ -4,7 +4,7 @@ import { Type } from "typebox";
 import { replayModes } from "../../kernel/kinds/replay.ts";
 import { overrideKinds } from "../../kernel/replay/plan.ts";
 import { waitKinds } from "../../kernel/tasks/explain/cause.ts";
-import { taskTransitions } from "../../kernel/tasks/lifecycle.ts";
+import { taskStatuses } from "../../kernel/tasks/lifecycle.ts";
 import {
   Envelope,
   Id,
@@ -24,7 +24,7 @@ export const Failure = Type.Object({
   message: Type.String(),
   details: Type.Optional(JsonObject),
 });
-export const TaskStatus = Type.Enum(Object.keys(taskTransitions));
+export const TaskStatus = Type.Enum(taskStatuses);
 export const Task = Envelope("task", {
   session_id: Type.String(),
   workspace_id: Type.String(),

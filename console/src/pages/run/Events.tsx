@@ -5,6 +5,7 @@ import type { BridleEvent } from "bridle/client";
 import { useDeferredValue, useId, useMemo, useRef, useState } from "react";
 import { Json } from "../../parts/Json.tsx";
 import { text } from "../../text.ts";
+import { stringIn } from "./words.ts";
 
 const rowPx = 34;
 const exact = new Intl.DateTimeFormat("en", {
@@ -100,7 +101,7 @@ export default function Events({ events }: { events: readonly BridleEvent[] }) {
 }
 
 function aboutOf({ payload, resource }: BridleEvent): string {
-  const { step, to, name } = payload;
-  for (const word of [step, to, name]) if (typeof word === "string") return word;
+  const word = stringIn(payload, "step") ?? stringIn(payload, "to") ?? stringIn(payload, "name");
+  if (word !== null) return word;
   return resource.object === "task" ? "" : resource.id;
 }

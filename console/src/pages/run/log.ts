@@ -3,8 +3,14 @@
  * run that is watched and the page of one that ended long ago are the same.
  */
 
-import type { Artifact, BridleEvent, Message, PermissionRequest } from "bridle/client";
-import { isRecord, stringIn } from "./words.ts";
+import type {
+  Artifact,
+  BridleEvent,
+  EventOf,
+  EventPayloads,
+  Message,
+  PermissionRequest,
+} from "bridle/client";
 
 export interface Step {
   key: string;
@@ -76,13 +82,16 @@ export class RunLog {
   add(event: BridleEvent): void {
     if (this.#events.length >= eventsMax) this.#events.shift();
     this.#events.push(event);
-    const { payload } = event;
+    const { id, created_at: at } = event;
     switch (event.event) {
       case "user.message":
       case "agent.message":
-      case "vendor.bridle.message":
-        this.#addMessage(event);
+      case "vendor.bridle.message": {
+        const { message } = event.payload;
+        this.#dropWriting(message);
+        this.#said.push({ type: "message", id, at, message });
         break;
+      }
       case "task.input_required":
       case "task.auth_required":
         this.#ask(event);
@@ -91,7 +100,7 @@ export class RunLog {
         this.#answered(event);
         break;
       case "tool.approval_required":
-        this.#addApproval(event);
+        this.#said.push({ type: "approval", id, at, request: event.payload.permission_request });
         break;
       case "tool.approved":
       case "tool.denied":
@@ -108,20 +117,12 @@ export class RunLog {
         this.#end(event);
         break;
       case "artifact.created":
-        this.#addArtifact(payload.artifact);
+        this.#artifacts.set(event.payload.artifact.id, event.payload.artifact);
         break;
       case "artifact.updated":
-        this.#updateArtifact(payload);
+        this.#updateArtifact(event.payload);
         break;
     }
-  }
-
-  #addMessage({ id, created_at: at, payload }: BridleEvent): void {
-    if (!isRecord(payload.message)) return;
-    // As the server presents it: the event is made from the schema of this type.
-    const message = payload.message as Message;
-    this.#dropWriting(message);
-    this.#said.push({ type: "message", id, at, message });
   }
 
   /** What an agent says after its model wrote it is shown once. */
@@ -133,120 +134,85 @@ export class RunLog {
     if (n !== -1) this.#said.splice(n, 1);
   }
 
-  #ask({ id, event, created_at: at, payload }: BridleEvent): void {
-    const step = stringIn(payload.request, "step") ?? id;
-    const prompt = stringIn(payload.request, "prompt") ?? "";
+  #ask({ id, event, created_at: at, payload }: EventOf<"task.input_required" | "task.auth_required">): void {
+    const { step, prompt } = payload.request;
     this.#asking = step;
     this.#steps.set(step, { ...begun(step, "ask", prompt, at), state: "waiting" });
     if (event === "task.input_required") this.#said.push({ type: "question", id, at, prompt, isOpen: true });
   }
 
-  #answered({ created_at: at, payload }: BridleEvent): void {
+  #answered({ created_at: at, payload }: EventOf<"task.status_changed">): void {
     if (payload.from !== "INPUT_REQUIRED" && payload.from !== "AUTH_REQUIRED") return;
     const step = this.#asking === null ? undefined : this.#steps.get(this.#asking);
     if (step !== undefined) this.#steps.set(step.key, { ...step, endedAt: at, state: "done" });
     this.#asking = null;
-    this.#replaceSaid(
-      (said) => said.type === "question" && said.isOpen,
-      (said) => ({ ...said, isOpen: false }) as Said,
-    );
+    this.#replaceSaid((said) => said.type === "question" && said.isOpen && { ...said, isOpen: false });
   }
 
-  #addApproval({ id, created_at: at, payload }: BridleEvent): void {
-    // As above.
-    const request = payload.permission_request as PermissionRequest;
-    this.#said.push({ type: "approval", id, at, request });
-  }
-
-  #endApproval({ event, resource, payload }: BridleEvent): void {
+  #endApproval({ event, resource, payload }: EventOf<"tool.approved" | "tool.denied">): void {
+    const verdict = {
+      status: event === "tool.approved" ? "approved" : "denied",
+      response: payload.response,
+    } as const;
     this.#replaceSaid(
-      (said) => said.type === "approval" && said.request.id === resource.id,
       (said) =>
-        said.type !== "approval"
-          ? said
-          : {
-              ...said,
-              request: {
-                ...said.request,
-                status: event === "tool.approved" ? "approved" : "denied",
-                response: payload.response,
-              },
-            },
+        said.type === "approval" &&
+        said.request.id === resource.id && { ...said, request: { ...said.request, ...verdict } },
     );
   }
 
-  #replaceSaid(isMeant: (said: Said) => boolean, change: (said: Said) => Said): void {
-    const n = this.#said.findLastIndex(isMeant);
-    const said = this.#said[n];
-    if (said !== undefined) this.#said[n] = change(said);
+  /** Replaces the last entry for which `change` returns another one. */
+  #replaceSaid(change: (said: Said) => Said | false): void {
+    for (const [n, said] of [...this.#said.entries()].reverse()) {
+      const changed = change(said);
+      if (changed === false) continue;
+      this.#said[n] = changed;
+      return;
+    }
   }
 
-  #begin({ created_at: at, payload }: BridleEvent): void {
-    const [key, kind, name] = [
-      stringIn(payload, "step"),
-      stringIn(payload, "kind"),
-      stringIn(payload, "name"),
-    ];
-    if (key === null) return;
-    const isWaiting =
-      payload.until !== undefined || payload.handoff !== undefined || payload.host_call !== undefined;
-    this.#steps.set(key, {
-      ...begun(key, kind ?? "step", name ?? key, at),
+  #begin({ created_at: at, payload }: EventOf<"span.started">): void {
+    const { step, kind, name, until, handoff, host_call, child_task_id } = payload;
+    const isWaiting = until !== undefined || handoff !== undefined || host_call !== undefined;
+    this.#steps.set(step, {
+      ...begun(step, kind, name, at),
       state: isWaiting ? "waiting" : "running",
-      input: inputOf(payload),
-      childId: stringIn(payload, "child_task_id"),
+      input: (payload.model_call ?? payload.tool_call ?? host_call)?.input,
+      childId: child_task_id ?? null,
     });
   }
 
-  #update({ id, created_at: at, payload }: BridleEvent): void {
-    const { delta } = payload;
-    const key = stringIn(delta, "step");
-    const step = key === null ? undefined : this.#steps.get(key);
-    const piece = stringIn(delta, "text");
-    if (step === undefined || piece === null || stringIn(delta, "type") !== "text") return;
+  #update({ id, created_at: at, payload: { delta } }: EventOf<"span.updated">): void {
+    if (delta?.type !== "text" || typeof delta.text !== "string") return;
+    const step = this.#steps.get(delta.step);
+    if (step === undefined) return;
     // A later attempt says everything again.
-    const isFirst = isRecord(delta) && delta.index === 0;
-    this.#steps.set(step.key, { ...step, text: isFirst ? piece : step.text + piece });
-    const isPublic = stringIn(delta, "visibility") === "public";
+    this.#steps.set(step.key, { ...step, text: delta.index === 0 ? delta.text : step.text + delta.text });
     const isSaid = this.#said.some((said) => said.type === "writing" && said.step === step.key);
-    if (isPublic && !isSaid) this.#said.push({ type: "writing", id, at, step: step.key });
+    if (delta.visibility === "public" && !isSaid)
+      this.#said.push({ type: "writing", id, at, step: step.key });
   }
 
-  #end({ created_at: at, payload }: BridleEvent): void {
-    const key = stringIn(payload, "step");
-    if (key === null) return;
-    const known = this.#steps.get(key);
-    const startedAt = known?.startedAt ?? stringIn(payload, "started_at") ?? at;
-    const base =
-      known ?? begun(key, stringIn(payload, "kind") ?? "step", stringIn(payload, "name") ?? key, startedAt);
-    const error = isRecord(payload.result) ? failureIn(payload.result.error) : null;
-    this.#steps.set(key, {
+  #end({ created_at: at, payload }: EventOf<"span.completed" | "span.failed">): void {
+    const { step, kind, name, result, started_at, tool_call, model_call } = payload;
+    const base = this.#steps.get(step) ?? begun(step, kind, name, started_at ?? at);
+    const error = "error" in result ? result.error : null;
+    this.#steps.set(step, {
       ...base,
       endedAt: at,
       state: error === null ? "done" : "failed",
-      input: base.input ?? inputOf(payload),
-      output: isRecord(payload.result) ? payload.result.output : undefined,
+      input: base.input ?? tool_call?.input,
+      output: "output" in result ? result.output : undefined,
       error,
-      model: modelIn(payload.model_call) ?? base.model,
+      model: model_call === undefined ? base.model : modelUse(model_call),
     });
   }
 
-  #addArtifact(artifact: unknown): void {
-    const id = stringIn(artifact, "id");
-    // As above.
-    if (id !== null) this.#artifacts.set(id, artifact as Artifact);
-  }
-
-  #updateArtifact({ artifact_id, completed }: BridleEvent["payload"]): void {
-    const artifact = this.#artifacts.get(String(artifact_id));
-    if (artifact === undefined || !isRecord(completed)) return;
+  #updateArtifact({ artifact_id, completed }: EventPayloads["artifact.updated"]): void {
+    const artifact = this.#artifacts.get(artifact_id);
+    if (artifact === undefined || completed === null) return;
     const { sha256, bytes } = completed;
-    this.#artifacts.set(artifact.id, {
-      ...artifact,
-      complete: true,
-      sha256: typeof sha256 === "string" ? sha256 : artifact.sha256,
-      bytes: typeof bytes === "number" ? bytes : artifact.bytes,
-    });
+    this.#artifacts.set(artifact.id, { ...artifact, complete: true, sha256, bytes });
   }
 }
 
@@ -257,25 +223,11 @@ function begun(key: string, kind: string, name: string, startedAt: string): Step
   };
 }
 
-function inputOf({ model_call, tool_call, host_call }: BridleEvent["payload"]): unknown {
-  for (const call of [model_call, tool_call, host_call])
-    if (isRecord(call) && "input" in call) return call.input;
-  return undefined;
-}
-
-function failureIn(error: unknown): Step["error"] {
-  if (!isRecord(error)) return null;
-  return { code: stringIn(error, "code") ?? "error", message: stringIn(error, "message") ?? "" };
-}
-
-function modelIn(call: unknown): ModelUse | null {
-  if (!isRecord(call) || !isRecord(call.usage)) return null;
-  const { input_tokens, output_tokens } = call.usage;
-  const [provider, model] = [stringIn(call.chosen, "provider"), stringIn(call.chosen, "model")];
-  return {
-    name: provider === null || model === null ? null : `${provider}/${model}`,
-    inputTokens: Number(input_tokens) || 0,
-    outputTokens: Number(output_tokens) || 0,
-    usd: typeof call.usd === "number" ? call.usd : null,
-  };
+function modelUse({
+  chosen,
+  usage,
+  usd,
+}: NonNullable<EventPayloads["span.completed"]["model_call"]>): ModelUse {
+  const name = chosen === null ? null : `${chosen.provider}/${chosen.model}`;
+  return { name, inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, usd };
 }
