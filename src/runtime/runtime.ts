@@ -20,8 +20,10 @@ import type { AgentRegistry } from "./agents/registry.ts";
 import { execute } from "./run/execute.ts";
 import { executeReplay } from "./run/execute-replay.ts";
 import { Journal } from "./run/journal.ts";
-import { openReplay } from "./run/replay.ts";
-import { endOfTurn, Run } from "./run/run.ts";
+import { LiveRecording } from "./run/live-recording.ts";
+import { openReplay } from "./run/open-replay.ts";
+import { endOfTurn } from "./run/promises.ts";
+import { Run } from "./run/run.ts";
 import { Sleeps } from "./run/sleeps.ts";
 import { stackOf } from "./run/stack.ts";
 import { ClockWatch } from "./scheduler/clock-watch.ts";
@@ -238,7 +240,7 @@ class Scheduler implements Runtime {
 
   #signal(taskId: string, sessionId: string): void {
     const run = this.#runs.get(taskId);
-    if (run !== undefined) run.lookForSignals();
+    if (run !== undefined) run.waits.lookForSignals();
     else this.#enqueue(taskId, sessionId);
   }
 
@@ -317,7 +319,7 @@ class Scheduler implements Runtime {
       kernel: this.#kernel,
       world: this.#world,
       task,
-      journal,
+      recording: (run) => new LiveRecording(run, journal),
       agentName: agent.name,
       isDraining,
       outboxMax,
@@ -429,7 +431,7 @@ class Scheduler implements Runtime {
     const how = ms > 0 ? "forward" : "back";
     const about = { event: "clock.jumped", by_ms: ms };
     this.#logger.warn(about, `The system clock was set ${how} by ${Math.abs(ms)} ms`);
-    for (const run of this.#runs.values()) run.measureAgain();
+    for (const run of this.#runs.values()) run.waits.measureAgain();
     if (ms < 0) this.#lateSleepers.lookAgain();
   }
 

@@ -1,6 +1,6 @@
 /** The store of a process that can be killed: once the process is dead, nothing it does is written and nobody answers it. */
 
-import { never } from "../runtime/run/run.ts";
+import { never } from "../runtime/run/promises.ts";
 import type { Batch, StoredEvent } from "../store/port.ts";
 import type { WholeStore } from "../store/whole-store.ts";
 

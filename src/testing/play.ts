@@ -14,7 +14,7 @@ import { type AppendTaskMessage, appendTaskMessage } from "../kernel/tasks/appen
 import { isFinal } from "../kernel/tasks/lifecycle.ts";
 import { submitHostResult } from "../kernel/tasks/submit-host-result.ts";
 import type { Caller } from "../policy/caller.ts";
-import { endOfTurn } from "../runtime/run/run.ts";
+import { endOfTurn } from "../runtime/run/promises.ts";
 import type { JsonValue } from "../store/port.ts";
 import { RehearsalError } from "./failure.ts";
 import {

@@ -13,9 +13,9 @@ import type { Run } from "../run/run.ts";
 
 export async function writeArtifact(run: Run, artifact: ArtifactInput & ArtifactContent): Promise<string> {
   const step = run.key("artifact");
-  const recorded = await run.recall(step);
+  const recorded = await run.recording.recall(step);
   const known = recorded?.ended?.event === "artifact.created" ? recorded.ended.payload.artifact : null;
-  if (known !== null && !run.isReplay) return known.id;
+  if (known !== null && !run.recording.isReplay) return known.id;
   if ("url" in artifact) return await linkArtifact(run, step, artifact, known);
   const { bytes, mimeType } =
     known === null
@@ -44,10 +44,10 @@ async function linkArtifact(
 
 async function isMadeAgain(run: Run, step: string, recorded: string | null, made: string): Promise<boolean> {
   if (recorded === made) {
-    await run.repeat(step);
+    await run.recording.repeat(step);
     return true;
   }
-  await run.differs(`${step} sha256:${recorded}`, `${step} sha256:${made}`);
+  await run.recording.differs(`${step} sha256:${recorded}`, `${step} sha256:${made}`);
   return false;
 }
 
@@ -70,11 +70,11 @@ async function recordArtifact(
   completed: (made: ArtifactRecord, unit: Unit) => ArtifactRecord,
 ): Promise<string> {
   // A replay that goes on after a crash has written it before.
-  const id = run.artifactId(step) ?? run.kernel.newId("artifact");
-  await run.note((unit, task) => {
+  const id = run.recording.artifactId(step) ?? run.kernel.newId("artifact");
+  await run.recording.note((unit, task) => {
     const made = newArtifact(unit, task, artifact, id);
     // An equal replay has made it before: the same name, the same content.
-    const existing = run.isReplay ? unit.find("artifact", made.id) : undefined;
+    const existing = run.recording.isReplay ? unit.find("artifact", made.id) : undefined;
     if (existing !== undefined) {
       unit.repeat(task, "artifact.created", { artifact: existing, step });
       return task;
@@ -88,12 +88,12 @@ async function recordArtifact(
 
 export async function openArtifact(run: Run, artifact: ArtifactInput): Promise<ArtifactWriter> {
   const step = run.key("artifact");
-  const recorded = await run.recall(step);
+  const recorded = await run.recording.recall(step);
   const opened = recorded?.ended?.event === "artifact.created" ? recorded.ended.payload.artifact : null;
-  if (run.isReplay) return replayWriter(run, artifact, step, opened);
+  if (run.recording.isReplay) return replayWriter(run, artifact, step, opened);
   const id = opened?.id ?? run.kernel.newId("artifact");
   if (opened === null) {
-    await run.note((unit, task) => {
+    await run.recording.note((unit, task) => {
       const record = newArtifact(unit, task, { mimeType: "text/plain", ...artifact }, id);
       unit.emit(record, "artifact.created", { artifact: record, step });
       return task;
@@ -119,10 +119,10 @@ function chunkWriter(
     written.push(text);
     const key = chunkKey(step, index + 1);
     const at = index++;
-    if ((await run.recall(key)) !== undefined) return;
+    if ((await run.recording.recall(key)) !== undefined) return;
     const whole = last ? await run.redact((redactor) => wholeOf(redactor, written)) : null;
     const completed = whole === null ? null : { sha256: whole.sha256, bytes: whole.bytes.length };
-    await run.note((unit, task) => {
+    await run.recording.note((unit, task) => {
       const current = unit.require("artifact", artifact.id);
       if (whole !== null) unit.keepBlob(whole);
       const { visibility } = artifact;
@@ -155,17 +155,17 @@ function replayWriter(
   const chunks: string[] = [];
   let recordedHash: string | null = null;
   // Its name is given before its content is known. Where that may differ, it is the replay's own from the start.
-  const known = run.isExact ? recorded : null;
+  const known = run.recording.isExact ? recorded : null;
 
   async function append(chunk: string): Promise<void> {
     chunks.push(run.redactor.text(chunk));
-    const entry = await run.recall(chunkKey(step, chunks.length));
+    const entry = await run.recording.recall(chunkKey(step, chunks.length));
     if (entry?.ended?.event === "artifact.updated")
       recordedHash = entry.ended.payload.completed?.sha256 ?? null;
   }
 
   return guarded<ArtifactWriter>({
-    id: known?.id ?? run.artifactId(step) ?? "",
+    id: known?.id ?? run.recording.artifactId(step) ?? "",
     write: append,
     async close() {
       await append("");
@@ -174,7 +174,7 @@ function replayWriter(
         await keepArtifact(run, step, { mimeType: "text/plain", ...artifact }, { bytes, sha256 });
         return;
       }
-      for (const index of chunks.keys()) await run.repeat(chunkKey(step, index + 1));
+      for (const index of chunks.keys()) await run.recording.repeat(chunkKey(step, index + 1));
     },
   });
 }

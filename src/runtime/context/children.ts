@@ -13,15 +13,15 @@ import type { Child, ChildResult, SpawnRequest } from "../agents/agent.ts";
 import { AgentFailure } from "../run/failures.ts";
 import { begunTurn } from "../run/journal.ts";
 import { jsonCopy } from "../run/json.ts";
-import { handled } from "../run/promises.ts";
+import { handled, never } from "../run/promises.ts";
 import { outputOf } from "../run/recorded-steps.ts";
-import { never, type Run } from "../run/run.ts";
+import type { Run } from "../run/run.ts";
 
 export async function spawn(run: Run, { personaId, input }: SpawnRequest): Promise<Child> {
   const span: StepSpan = { step: run.key("spawn"), kind: "spawn", name: personaId ?? run.task.persona_id };
-  const recorded = await run.recallBegun(span.step);
+  const recorded = await run.recording.recallBegun(span.step);
   // The result takes its turn whether or not the agent ever asks for it.
-  const ended = recorded?.ended == null ? null : run.turnOf(span.step).then(() => recorded.ended);
+  const ended = recorded?.ended == null ? null : run.recording.turnOf(span.step).then(() => recorded.ended);
   const childId = await begin();
   let result: Promise<ChildResult> | null = null;
   return {
@@ -36,11 +36,13 @@ export async function spawn(run: Run, { personaId, input }: SpawnRequest): Promi
     if (recorded === undefined) return await submitChild(run, span, personaId, input);
     const { begun, arrived, isBegunGiven } = recorded;
     if (begun?.event === "span.started" && begun.payload.child_task_id !== undefined) {
-      await (isBegunGiven ? run.turnOf(begunTurn(span.step)) : run.give(begunTurn(span.step)));
+      await (isBegunGiven
+        ? run.recording.turnOf(begunTurn(span.step))
+        : run.recording.give(begunTurn(span.step)));
       return begun.payload.child_task_id;
     }
     // It was refused.
-    if (arrived !== null) await run.give(span.step);
+    if (arrived !== null) await run.recording.give(span.step);
     await outputOf(run, { ended: arrived ?? (await ended) });
     return await never();
   }
@@ -48,7 +50,12 @@ export async function spawn(run: Run, { personaId, input }: SpawnRequest): Promi
   async function resultOf(): Promise<ChildResult> {
     const event =
       (await ended) ??
-      (await run.wait({ key: span.step, kind: "child", reason: `waits for task ${childId}`, until: null }));
+      (await run.recording.wait({
+        key: span.step,
+        kind: "child",
+        reason: `waits for task ${childId}`,
+        until: null,
+      }));
     if (event === "elapsed") return await never();
     // Written by the kernel when the child ended, in this very shape.
     return (await outputOf(run, { ended: event })) as ChildResult;
@@ -72,7 +79,7 @@ async function submitChild(
     input: inputOf(input),
   };
   const seen: { refusal: HarnessError | null } = { refusal: null };
-  await run.note((unit, task) => {
+  await run.recording.note((unit, task) => {
     const child = submitOrRefuse(unit, request);
     seen.refusal = child instanceof HarnessError ? child : null;
     if (child instanceof HarnessError) {
@@ -85,7 +92,7 @@ async function submitChild(
     return unit.emit(task, "span.started", { ...span, child_task_id: taskId });
   });
   await run.flush();
-  await run.give(seen.refusal === null ? begunTurn(span.step) : span.step);
+  await run.recording.give(seen.refusal === null ? begunTurn(span.step) : span.step);
   if (seen.refusal !== null) throw new AgentFailure(seen.refusal.code, seen.refusal.message);
   return taskId;
 }

@@ -76,10 +76,10 @@ export function createContext(
 
   /** A value that the world gives for free: noted at once, on disk before anybody outside can see what came of it. */
   async function value<T extends JsonValue>(span: StepSpan, make: () => T): Promise<T> {
-    const recorded = await run.recall(span.step);
+    const recorded = await run.recording.recall(span.step);
     if (recorded !== undefined) return (await outputOf(run, recorded)) as T;
     const made = make();
-    await run.note((unit, current) =>
+    await run.recording.note((unit, current) =>
       unit.emit(current, "span.completed", { ...span, result: { output: unit.seal<JsonValue>(made) } }),
     );
     return made;
@@ -92,7 +92,7 @@ export function createContext(
   }
 
   const context = guarded<AgentContext>({
-    taskId: run.actsAs,
+    taskId: run.recording.actsAs,
     sessionId: task.session_id,
     workspaceId: task.workspace_id,
     input,
@@ -141,9 +141,9 @@ export function createContext(
     async say(content, { metadata, extensions } = {}) {
       const said = typeof content === "string" ? [textPart(content)] : jsonCopy(content);
       const step = run.key("say");
-      const recorded = await run.recall(step);
+      const recorded = await run.recording.recall(step);
       if (recorded !== undefined && (await isSaidAgain(run, step, recorded, said))) return;
-      await run.note((unit, current) => {
+      await run.recording.note((unit, current) => {
         const session = { id: current.session_id, workspace_id: current.workspace_id };
         const beside =
           metadata === undefined && extensions === undefined ? {} : besideOf(metadata, extensions);
@@ -179,9 +179,9 @@ export function createContext(
 
     async progress(message, percent) {
       const step = run.key("progress");
-      if ((await run.recall(step)) !== undefined) return;
+      if ((await run.recording.recall(step)) !== undefined) return;
       const update = percent === undefined ? { step, message } : { step, message, percent };
-      await run.note((unit, current) => unit.emit(current, "span.updated", update));
+      await run.recording.note((unit, current) => unit.emit(current, "span.updated", update));
     },
 
     memory: guarded(createMemory(run)),
@@ -237,10 +237,10 @@ async function isSaidAgain(
   if (ended?.event !== "agent.message") return true;
   const said = await unseal(ended.payload.message.parts, run.own);
   if (run.isRecordedAs(said, attempted)) {
-    await run.repeat(step);
+    await run.recording.repeat(step);
     return true;
   }
   const written = run.redactor.value(attempted);
-  await run.differs(`${step} ${JSON.stringify(said)}`, `${step} ${JSON.stringify(written)}`);
+  await run.recording.differs(`${step} ${JSON.stringify(said)}`, `${step} ${JSON.stringify(written)}`);
   return false;
 }

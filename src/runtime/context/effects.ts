@@ -11,7 +11,8 @@ import type { RetryPolicy } from "../../tools/retry.ts";
 import type { ApprovalRequest, EffectOutcome } from "../agents/agent.ts";
 import type { Permit } from "../run/permits.ts";
 import { oneCall, outputOf, performStep } from "../run/recorded-steps.ts";
-import type { Attempted, Run } from "../run/run.ts";
+import type { Attempted } from "../run/recording.ts";
+import type { Run } from "../run/run.ts";
 import { noRetries } from "../run/step-attempts.ts";
 import { announceTool, type ToolCallRequest, tellToolEnding, toolCallOf } from "../run/tool-events.ts";
 import { writeArtifact } from "./artifacts.ts";
@@ -126,9 +127,9 @@ async function noteSimulated(
   { tier, intent, artifactId, toolCall }: Intended,
   simulate: JsonValue,
 ): Promise<JsonValue> {
-  const recorded = await run.recall(span.step);
+  const recorded = await run.recording.recall(span.step);
   if (recorded !== undefined) return await outputOf(run, recorded);
-  await run.note((unit, task) => {
+  await run.recording.note((unit, task) => {
     const record = {
       ...span,
       result: { output: unit.seal(simulate) },

@@ -38,7 +38,10 @@ export function filesOf(run: Run): AgentFiles {
       const did = written(output);
       // The code that is run again must write what it wrote: the file is not written a second time.
       if (did.sha256 !== would.sha256) {
-        await run.differs(`${span.step} sha256:${did.sha256}`, `${span.step} sha256:${would.sha256}`);
+        await run.recording.differs(
+          `${span.step} sha256:${did.sha256}`,
+          `${span.step} sha256:${would.sha256}`,
+        );
       }
       return did;
     },

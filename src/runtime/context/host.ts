@@ -16,8 +16,9 @@ import { withinBudget } from "../run/budget.ts";
 import { AgentFailure, NobodyServed } from "../run/failures.ts";
 import type { JournalEntry } from "../run/journal.ts";
 import { jsonCopy } from "../run/json.ts";
+import { never } from "../run/promises.ts";
 import { allowed, oneCall, outputOf } from "../run/recorded-steps.ts";
-import { never, type Run } from "../run/run.ts";
+import type { Run } from "../run/run.ts";
 import { waitMsDefault } from "../run/waits.ts";
 import { type EffectSpan, underAutonomy } from "./effects.ts";
 
@@ -56,7 +57,7 @@ export async function hostCall(
 
 async function served(run: Run, span: StepSpan, input: JsonValue, expiresInMs: number): Promise<JsonValue> {
   await withinBudget(run, span.step, oneCall);
-  const recorded = await run.recall(span.step);
+  const recorded = await run.recording.recall(span.step);
   const begun = begunCall(recorded);
   if (begun !== null) await assertSameInput(run, span, begun, input);
   if (recorded?.ended != null) return await outputOf(run, recorded);
@@ -73,14 +74,14 @@ async function assertSameInput(run: Run, { step }: StepSpan, begun: Begun, input
   const asked = await unseal(begun.input, run.own);
   if (run.isRecordedAs(asked, input)) return;
   const attempted = run.redactor.value(input);
-  await run.differs(`${step} ${JSON.stringify(asked)}`, `${step} ${JSON.stringify(attempted)}`);
+  await run.recording.differs(`${step} ${JSON.stringify(asked)}`, `${step} ${JSON.stringify(attempted)}`);
 }
 
 async function begin(run: Run, span: StepSpan, input: JsonValue, expiresInMs: number): Promise<Begun> {
-  await run.beforeAsking("host", span.step);
+  await run.recording.beforeAsking("host", span.step);
   const expires_at = new Date(run.kernel.clock.now() + expiresInMs).toISOString();
   const call: Begun = { call_id: callIdOf(run.task.id, span.step), input: { inline: input }, expires_at };
-  await run.note((unit, task) =>
+  await run.recording.note((unit, task) =>
     unit.emit(task, "span.started", { ...span, host_call: { ...call, input: unit.seal(input) } }),
   );
   return call;
@@ -93,12 +94,12 @@ async function awaitHost(run: Run, span: StepSpan, { call_id, expires_at }: Begu
     kind: "host",
     reason: `waits for a host that can do ${span.name}`,
   } as const;
-  const answer = await run.wait({ ...wait, until: Date.parse(expires_at) });
+  const answer = await run.recording.wait({ ...wait, until: Date.parse(expires_at) });
   if (answer !== "elapsed") return answer;
   const expired = new NobodyServed(span.name, expires_at);
   const { code, message } = expired;
   const seen = { isOpen: true };
-  await run.note((unit, task) => {
+  await run.recording.note((unit, task) => {
     // An answer that was accepted in the last moment counts.
     seen.isOpen = task.host_calls?.some((call) => call.call_id === call_id) ?? false;
     if (!seen.isOpen) return task;
@@ -107,9 +108,9 @@ async function awaitHost(run: Run, span: StepSpan, { call_id, expires_at }: Begu
   });
   await run.flush();
   if (seen.isOpen) {
-    await run.give(span.step);
+    await run.recording.give(span.step);
     throw expired;
   }
-  const late = await run.wait({ ...wait, until: null });
+  const late = await run.recording.wait({ ...wait, until: null });
   return late === "elapsed" ? await never() : late;
 }

@@ -39,13 +39,13 @@ export function createMemory(run: Run): AgentMemory {
       const content = jsonCopy(given);
       const span: StepSpan = { step: run.key(`memory:write:${key}`), kind: "memory", name: `write ${key}` };
       await beforeMemory(run, span, "write");
-      const recorded = await run.recall(span.step);
+      const recorded = await run.recording.recall(span.step);
       if (recorded !== undefined) return String(await outputOf(run, recorded));
       assertWritable(content, expiresInMs);
       const owner = ownerIn(run, scope);
       const id = memoryIdOf(run.task.tenant_id, owner, key);
       const provenance = { actor: run.caller.actor, task_id: run.task.id, step: span.step };
-      await run.note((unit, task) => {
+      await run.recording.note((unit, task) => {
         emitMemory(unit, owner, key, {
           content,
           provenance,
@@ -96,7 +96,7 @@ async function readStep(
   find: () => Promise<MemoryRecord[]>,
 ): Promise<MemoryFound[]> {
   await beforeMemory(run, span, "read");
-  const recorded = await run.recall(span.step);
+  const recorded = await run.recording.recall(span.step);
   if (recorded !== undefined) return asFound(await outputOf(run, recorded));
   return await run.perform(async () => {
     const memories = await find();
@@ -104,7 +104,7 @@ async function readStep(
     const found = await run.redact((redactor) =>
       redactor.value(memories.map(({ id, key, scope, content }) => ({ id, key, scope, content }))),
     );
-    await run.note((unit, task) => {
+    await run.recording.note((unit, task) => {
       const memory_ids = memories.map(({ id }) => id);
       const read = unit.emit(task, "agent.memory_read", { step: span.step, key, query, memory_ids });
       return unit.emit(read, "span.completed", { ...span, result: { output: unit.seal<JsonValue>(found) } });

@@ -18,8 +18,9 @@ import type { ApprovalRequest } from "../agents/agent.ts";
 import { ApprovalDenied, WaitExpired } from "../run/failures.ts";
 import { jsonCopy } from "../run/json.ts";
 import { Permit } from "../run/permits.ts";
+import { never } from "../run/promises.ts";
 import type { Change } from "../run/record-run.ts";
-import { never, type Run } from "../run/run.ts";
+import type { Run } from "../run/run.ts";
 import { waitMsDefault } from "../run/waits.ts";
 
 function pendingRequest(
@@ -38,12 +39,12 @@ async function awaitPerson(
   beforeGiving?: (answer: KernelEvent) => Promise<void>,
 ): Promise<KernelEvent> {
   const wait = { key: pending.step, kind: "person", reason: pending.prompt } as const;
-  const answer = await run.wait({ ...wait, until: Date.parse(pending.expires_at) }, beforeGiving);
+  const answer = await run.recording.wait({ ...wait, until: Date.parse(pending.expires_at) }, beforeGiving);
   if (answer !== "elapsed") return answer;
   const expired = new WaitExpired(pending.prompt, pending.expires_at);
   const { code, message } = expired;
   const seen = { unanswered: true };
-  await run.note((unit, task) => {
+  await run.recording.note((unit, task) => {
     // An answer that was accepted in the last moment counts.
     seen.unanswered = task.pending?.step === pending.step;
     if (!seen.unanswered) return task;
@@ -58,10 +59,10 @@ async function awaitPerson(
   });
   await run.flush();
   if (seen.unanswered) {
-    await run.give(pending.step);
+    await run.recording.give(pending.step);
     throw expired;
   }
-  const late = await run.wait({ ...wait, until: null }, beforeGiving);
+  const late = await run.recording.wait({ ...wait, until: null }, beforeGiving);
   return late === "elapsed" ? await never() : late;
 }
 
@@ -81,25 +82,28 @@ export async function askPerson(
   { prompt, schema }: Pick<PendingRequest, "prompt" | "schema">,
   expiresInMs: number | undefined,
 ): Promise<JsonValue> {
-  const recorded = await run.recall(step);
+  const recorded = await run.recording.recall(step);
   const begun = recorded?.begun?.event === "task.input_required" ? recorded.begun.payload.request : null;
   if (begun !== null && begun.prompt !== run.redactor.text(prompt)) {
-    await run.differs(`${step} ${JSON.stringify(begun.prompt)}`, `${step} ${JSON.stringify(prompt)}`);
+    await run.recording.differs(
+      `${step} ${JSON.stringify(begun.prompt)}`,
+      `${step} ${JSON.stringify(prompt)}`,
+    );
   }
   const request =
     begun ??
     pendingRequest(run, { kind: "input", step, prompt, schema, permission_request_id: null }, expiresInMs);
   const inquire = async () => {
     if (begun === null) {
-      await run.note((unit, task) =>
+      await run.recording.note((unit, task) =>
         unit.emit(moveTask(unit, task, "INPUT_REQUIRED", prompt), "task.input_required", { request }),
       );
     }
     return await awaitPerson(run, request);
   };
-  const answer = recorded?.ended ?? (await run.inTurn(step, inquire));
+  const answer = recorded?.ended ?? (await run.questions.ask(step, inquire));
   if (answer.event !== "user.input_submitted") throw new WaitExpired(prompt, request.expires_at);
-  return answerOf(await run.answerParts(answer.payload.message_id), request.schema);
+  return answerOf(await run.recording.answerParts(answer.payload.message_id), request.schema);
 }
 
 /** What a person was asked under this name in an earlier run, and said. Null for what was never asked; no answer: in time. */
@@ -107,12 +111,12 @@ export async function askedBefore(
   run: Run,
   step: string,
 ): Promise<{ prompt: string; answer: JsonValue | undefined } | null> {
-  const recorded = await run.recall(step);
+  const recorded = await run.recording.recall(step);
   if (recorded?.begun?.event !== "task.input_required") return null;
   const { request } = recorded.begun.payload;
-  const answer = recorded.ended ?? (await run.inTurn(step, () => awaitPerson(run, request)));
+  const answer = recorded.ended ?? (await run.questions.ask(step, () => awaitPerson(run, request)));
   if (answer.event !== "user.input_submitted") return { prompt: request.prompt, answer: undefined };
-  const parts = await run.answerParts(answer.payload.message_id);
+  const parts = await run.recording.answerParts(answer.payload.message_id);
   return { prompt: request.prompt, answer: answerOf(parts, request.schema) };
 }
 
@@ -136,7 +140,7 @@ export async function approve(
 ): Promise<void> {
   const terms = { step, kind, ...(bound === undefined ? {} : { bound }) };
   const permit = await askPermission(run, { ...request, ...terms }, (asked) => asked.consume());
-  if (!run.isReplay) await permit.assertConsumed();
+  if (!run.recording.isReplay) await permit.assertConsumed();
 }
 
 /** Asks, and leaves it to the code that was approved to use the approval. */
@@ -163,9 +167,9 @@ async function askPermission(
   }: Asked,
   beforeGiving?: (permit: Permit) => Promise<void>,
 ): Promise<Permit> {
-  const intent = { taskId: run.actsAs, step, kind, action, payload: jsonCopy(payload), risk };
+  const intent = { taskId: run.recording.actsAs, step, kind, action, payload: jsonCopy(payload), risk };
   const binding = bindingOf(run.kernel, { ...intent, payload: jsonCopy(bound) });
-  const recorded = await run.recall(step);
+  const recorded = await run.recording.recall(step);
   const begun = recorded?.begun?.event === "task.auth_required" ? recorded.begun.payload.request : null;
   if (begun !== null) await assertSameIntent(run, begun, action, binding);
   const asked: PendingRequest =
@@ -179,7 +183,7 @@ async function askPermission(
   const permit = new Permit(run, () => known.id, binding);
   const inquire = async () => {
     if (begun === null) {
-      await run.note((unit, task) => {
+      await run.recording.note((unit, task) => {
         const permission = permissionFor(unit, task, asked, { ...intent, offer });
         known.id = permission.id;
         return requestPermission(unit, announce?.(unit, task) ?? task, asked, permission);
@@ -189,7 +193,7 @@ async function askPermission(
       if (event.event === "user.tool_confirmation" && event.payload.approved) await beforeGiving?.(permit);
     });
   };
-  const answer = recorded?.ended ?? (await run.inTurn(step, inquire));
+  const answer = recorded?.ended ?? (await run.questions.ask(step, inquire));
   if (answer.event !== "user.tool_confirmation") throw new WaitExpired(action, asked.expires_at);
   if (!answer.payload.approved) throw new ApprovalDenied(action, answer.payload.reason);
   return permit;
@@ -207,10 +211,10 @@ async function assertSameIntent(
 ): Promise<void> {
   const attempted = run.redactor.text(action);
   if (prompt !== attempted) {
-    await run.differs(`${step} ${JSON.stringify(prompt)}`, `${step} ${JSON.stringify(attempted)}`);
-  } else if (binding !== undefined && binding !== bindingNow && !run.isReplay) {
+    await run.recording.differs(`${step} ${JSON.stringify(prompt)}`, `${step} ${JSON.stringify(attempted)}`);
+  } else if (binding !== undefined && binding !== bindingNow && !run.recording.isReplay) {
     const name = `${step} ${JSON.stringify(prompt)}`;
-    await run.differs(`${name} as it was put to people`, `${name} with other details`);
+    await run.recording.differs(`${name} as it was put to people`, `${name} with other details`);
   }
 }
 

@@ -9,7 +9,8 @@ import { textsIn } from "../../policy/redact/texts-in.ts";
 import type { JsonValue } from "../../store/port.ts";
 import { AgentFailure } from "../run/failures.ts";
 import { allowed, noteResult } from "../run/recorded-steps.ts";
-import type { Attempted, Run } from "../run/run.ts";
+import type { Attempted } from "../run/recording.ts";
+import type { Run } from "../run/run.ts";
 
 type FromVault = NonNullable<EventPayloads["span.completed"]["from_vault"]>;
 
@@ -45,15 +46,15 @@ async function attemptRead(run: Run, name: string, vaultId: string | undefined):
 
 /** A step that gives a secret, however it comes by it. */
 export async function readSecret(run: Run, span: StepSpan, attempt: () => Promise<Read>): Promise<JsonValue> {
-  const recorded = await run.recallBegun(span.step);
+  const recorded = await run.recording.recallBegun(span.step);
   const failed = recorded?.ended?.event === "span.failed" ? recorded.ended.payload.result : null;
   // Code that went on without the secret must not find it there when it is run again.
-  if (failed !== null && "error" in failed && !run.isReplay) {
-    await run.turnOf(span.step);
+  if (failed !== null && "error" in failed && !run.recording.isReplay) {
+    await run.recording.turnOf(span.step);
     throw new AgentFailure(failed.error.code, failed.error.message);
   }
-  const read: Read = await run.readSecret(span.step, attempt);
-  if (recorded?.ended != null) await run.turnOf(span.step);
+  const read: Read = await run.recording.readSecret(span.step, attempt);
+  if (recorded?.ended != null) await run.recording.turnOf(span.step);
   if ("output" in read) run.protect(textsIn(read.output));
   if (recorded === undefined) await noteRead(run, span, read);
   if ("error" in read) throw new AgentFailure(read.error.code, read.error.message);

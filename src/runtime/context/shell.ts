@@ -26,7 +26,8 @@ import { AgentFailure } from "../run/failures.ts";
 import { jsonCopy } from "../run/json.ts";
 import { guarded } from "../run/promises.ts";
 import { performStep } from "../run/recorded-steps.ts";
-import type { Attempted, Run } from "../run/run.ts";
+import type { Attempted } from "../run/recording.ts";
+import type { Run } from "../run/run.ts";
 import { runningKind } from "../run/step-context.ts";
 import { hostCall } from "./host.ts";
 
@@ -111,8 +112,8 @@ function checked(run: Run, given: object): Static<typeof Directive> {
 
 async function show(run: Run, type: string, directive: Static<typeof Directive>): Promise<DirectiveOutcome> {
   const step = run.key(`directive:${type}`);
-  if ((await run.recall(step)) === undefined) {
-    await run.note((unit, task) =>
+  if ((await run.recording.recall(step)) === undefined) {
+    await run.recording.note((unit, task) =>
       unit.emit(task, "span.updated", { step, directive: unit.seal(directive as JsonObject) }),
     );
   }

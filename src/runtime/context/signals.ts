@@ -36,30 +36,30 @@ export async function waitFor(
 }
 
 async function received(run: Run, span: StepSpan, timeoutMs: number): Promise<JsonValue> {
-  const recorded = await run.recall(span.step);
+  const recorded = await run.recording.recall(span.step);
   const begun = recorded?.begun?.event === "span.started" ? recorded.begun.payload.until : undefined;
   let until = begun === undefined ? null : Date.parse(begun);
-  if (recorded?.ended == null && recorded?.arrived != null) await run.give(span.step);
+  if (recorded?.ended == null && recorded?.arrived != null) await run.recording.give(span.step);
   const ended = recorded?.ended ?? recorded?.arrived ?? null;
   if (ended?.event === "span.failed") throw expired(span, until);
   if (ended !== null) return await outputOf(run, { ended });
   while (true) {
-    const taken = run.isReplay ? "nothing" : await take(run, span, until);
+    const taken = run.recording.isReplay ? "nothing" : await take(run, span, until);
     if (taken !== "nothing") {
-      await run.give(span.step);
+      await run.recording.give(span.step);
       if (taken === "expired") throw expired(span, until);
       return await unseal(taken, run.own);
     }
     until ??= await begin(run, span, timeoutMs);
     const reason = `waits for the signal ${span.name}`;
-    await run.wait({ key: span.step, kind: "signal", reason, until });
+    await run.recording.wait({ key: span.step, kind: "signal", reason, until });
   }
 }
 
 /** The wait is on the task, so that its end is known after a restart. */
 async function begin(run: Run, span: StepSpan, timeoutMs: number): Promise<number> {
   const until = run.kernel.clock.now() + timeoutMs;
-  await run.note((unit, task) =>
+  await run.recording.note((unit, task) =>
     unit.emit(task, "span.started", { ...span, until: new Date(until).toISOString() }),
   );
   return until;

@@ -23,8 +23,9 @@ import { spawn } from "../context/children.ts";
 import { type EffectSpan, underAutonomy } from "../context/effects.ts";
 import { withinBudget } from "../run/budget.ts";
 import { AgentFailure, RemoteTooSlow } from "../run/failures.ts";
+import { never } from "../run/promises.ts";
 import { allowed, oneCall, outputOf } from "../run/recorded-steps.ts";
-import { never, type Run } from "../run/run.ts";
+import type { Run } from "../run/run.ts";
 import { waitMsDefault } from "../run/waits.ts";
 import { checkRemote, partsOf, type RemoteTerms } from "./request.ts";
 
@@ -145,7 +146,7 @@ class Conversation {
   async #begin(parts: Part[]): Promise<Waiting & { event: KernelEvent | null }> {
     const run = this.#run;
     const { step } = this.#span;
-    const recorded = await run.recall(step);
+    const recorded = await run.recording.recall(step);
     const begun = begunTurn(recorded?.begun ?? null);
     if (begun !== null) {
       await this.#assertSame(step, begun.message, parts);
@@ -154,12 +155,12 @@ class Conversation {
     }
     // Overridden in a replay of a run that never came to wait.
     if (recorded?.ended != null) return { step, handoffId: "", expiresAt: "", event: recorded.ended };
-    await run.beforeAsking("remote agent", step);
+    await run.recording.beforeAsking("remote agent", step);
     const handoffId = run.kernel.newId("handoff");
     const expiresAt = new Date(run.kernel.clock.now() + this.#expiresInMs).toISOString();
     const message_id = messageIdOf(run, step);
     const { url, credentials, trust } = this.#terms;
-    await run.note((unit, task) => {
+    await run.recording.note((unit, task) => {
       const outgoing = { message_id, parts: unit.seal(parts) };
       const handoff = { handoff_id: handoffId, message: outgoing, expires_at: expiresAt };
       createHandoff(unit, task, {
@@ -180,12 +181,12 @@ class Conversation {
   async #say(waiting: Waiting, parts: Part[] | null): Promise<Turn> {
     const run = this.#run;
     const { step, handoffId, expiresAt } = waiting;
-    const recorded = await run.recall(step);
+    const recorded = await run.recording.recall(step);
     const begun = begunTurn(recorded?.begun ?? null);
     if (begun !== null) await this.#assertSame(step, begun.message, parts);
     else if (recorded?.ended == null) {
-      await run.beforeAsking("remote agent", step);
-      await run.note((unit, task) => {
+      await run.recording.beforeAsking("remote agent", step);
+      await run.recording.note((unit, task) => {
         const message: Outgoing | null =
           parts === null ? null : { message_id: messageIdOf(run, step), parts: unit.seal(parts) };
         awaitRemote(unit, handoffId, { step, outgoing: message });
@@ -209,7 +210,7 @@ class Conversation {
   ): Promise<Part[] | Turn> {
     const run = this.#run;
     const { step, handoffId, expiresAt } = waiting;
-    const recorded = await run.recall(step);
+    const recorded = await run.recording.recall(step);
     const inquire = async () => {
       if (recorded?.begun == null) {
         const request: PendingRequest = {
@@ -221,15 +222,16 @@ class Conversation {
           expires_at: expiresAt,
         };
         const event = status === "INPUT_REQUIRED" ? "task.input_required" : "task.auth_required";
-        await run.note((unit, task) => {
+        await run.recording.note((unit, task) => {
           awaitRemote(unit, handoffId, { step });
           return unit.emit(moveTask(unit, task, status, prompt), event, { request });
         });
       }
       return await this.#await(waiting, { kind: "person", reason: prompt });
     };
-    const ended = recorded?.ended ?? (await run.inTurn(step, inquire));
-    if (ended.event === "user.input_submitted") return await run.answerParts(ended.payload.message_id);
+    const ended = recorded?.ended ?? (await run.questions.ask(step, inquire));
+    if (ended.event === "user.input_submitted")
+      return await run.recording.answerParts(ended.payload.message_id);
     return (await outputOf(run, { ended })) as Turn;
   }
 
@@ -237,12 +239,12 @@ class Conversation {
   async #await(waiting: Waiting, wait: { kind: "remote" | "person"; reason: string }): Promise<KernelEvent> {
     const run = this.#run;
     const { step, handoffId, expiresAt } = waiting;
-    const arrival = await run.wait({ ...wait, key: step, until: Date.parse(expiresAt) });
+    const arrival = await run.recording.wait({ ...wait, key: step, until: Date.parse(expiresAt) });
     if (arrival !== "elapsed") return arrival;
     const expired = new RemoteTooSlow(this.#terms.url, expiresAt);
     const { code, message } = expired;
     const seen = { isOpen: true };
-    await run.note((unit, task) => {
+    await run.recording.note((unit, task) => {
       // What came in the last moment counts.
       const handoff = unit.find("handoff", handoffId);
       seen.isOpen = isWaitedFor(handoff, task, waiting);
@@ -257,10 +259,10 @@ class Conversation {
     });
     await run.flush();
     if (seen.isOpen) {
-      await run.give(step);
+      await run.recording.give(step);
       throw expired;
     }
-    const late = await run.wait({ ...wait, key: step, until: null });
+    const late = await run.recording.wait({ ...wait, key: step, until: null });
     return late === "elapsed" ? await never() : late;
   }
 
@@ -270,7 +272,10 @@ class Conversation {
     const recorded = said === null ? null : await unseal(said.parts, run.own);
     if (run.isRecordedAs(recorded, parts)) return;
     const attempted = run.redactor.value(parts);
-    await run.differs(`${step} ${JSON.stringify(recorded)}`, `${step} ${JSON.stringify(attempted)}`);
+    await run.recording.differs(
+      `${step} ${JSON.stringify(recorded)}`,
+      `${step} ${JSON.stringify(attempted)}`,
+    );
   }
 }
 

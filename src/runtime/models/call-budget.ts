@@ -41,7 +41,7 @@ async function untilReserved(
   }
   const inputTokens = tokensOfCall(call);
   const price = priceOf(models, candidates[0] ?? "");
-  const isRecorded = run.isRecorded(key);
+  const isRecorded = run.recording.journal.has(key);
   for (let waitedMs = 0; ; waitedMs += heldPauseMs) {
     // What the steps before it used, instead of what they had reserved.
     await run.flush();

@@ -18,7 +18,7 @@ export async function conversation(run: Run, last = lastDefault): Promise<ModelM
     throw new AgentFailure("invalid_conversation", `A conversation of 1 to ${lastMax} messages can be read.`);
   }
   const span: StepSpan = { step: run.key("conversation"), kind: "conversation", name: `the last ${last}` };
-  const recorded = await run.recall(span.step);
+  const recorded = await run.recording.recall(span.step);
   const given = recorded === undefined ? await note(run, span, last) : await outputOf(run, recorded);
   const said = isExtent(given) ? await readConversation(run.own, given) : messagesIn(given);
   const messages = await run.redact((redactor) => redactor.value(said));
@@ -32,7 +32,7 @@ async function note(run: Run, span: StepSpan, last: number): Promise<JsonValue> 
   await run.flush();
   const session = await getRecord(kernel, caller, "session", task.session_id);
   const extent = extentOf(session, task, await kernel.store.head(), last);
-  await run.note((unit, current) =>
+  await run.recording.note((unit, current) =>
     unit.emit(current, "span.completed", { ...span, result: { output: { inline: extent } } }),
   );
   return extent;

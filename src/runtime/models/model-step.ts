@@ -20,8 +20,10 @@ import type { JsonObject } from "../../store/port.ts";
 import type { StreamOptions } from "../agents/agent-model.ts";
 import { AgentFailure } from "../run/failures.ts";
 import type { JournalEntry } from "../run/journal.ts";
+import { never } from "../run/promises.ts";
 import { failedStep, noteResult, outputOf, performStep } from "../run/recorded-steps.ts";
-import { type Attempted, never, type Run } from "../run/run.ts";
+import type { Attempted } from "../run/recording.ts";
+import type { Run } from "../run/run.ts";
 import type { Allowance } from "./allowance.ts";
 import { answerIn, type RecordedAnswer, recordOf, withoutHalfSecret } from "./answer.ts";
 import { type AttemptsEnd, askModels, type Failed } from "./attempts.ts";
@@ -59,7 +61,8 @@ async function performCall(
   const span: StepSpan = { step: key, kind: "llm", name: label };
   const { call, model } = step;
   const route = routeOf(run.task, models, model, call.maxOutputTokens);
-  if (route.refusal !== null && !run.isRecorded(key)) return await refuse(run, span, route.refusal);
+  if (route.refusal !== null && !run.recording.journal.has(key))
+    return await refuse(run, span, route.refusal);
   const hashes = call.messages.map(messageHash);
   const input: InputHashes = {
     sha256: hashOf({ settings: settingsOf(call), tools: call.tools ?? [], messages: hashes }),
@@ -68,13 +71,13 @@ async function performCall(
   const allowance = await reserved(run, models, span, route, call);
   const recorded = await recalled(run, key, input);
   const known = knownMessages(run);
-  if (recorded !== undefined && recorded.ended === null) await run.resume(key);
+  if (recorded !== undefined && recorded.ended === null) await run.recording.resume(key);
   const answer =
     recorded?.ended != null
       ? answerIn(await outputOf(run, recorded))
       : await run.perform(async () => {
           // A replay that is cut off asks again from the top; what it began is of no use to it.
-          if (recorded === undefined && !run.isReplay) {
+          if (recorded === undefined && !run.recording.isReplay) {
             const pieces = piecesOf(call.messages, hashes, known);
             await begin(run, span, { call, route, pieces, input });
           }
@@ -97,7 +100,7 @@ async function begin(
   span: StepSpan,
   { call, route, pieces, input }: { call: ModelCall; route: Route; pieces: Piece[]; input: InputHashes },
 ): Promise<void> {
-  await run.note((unit, task) => {
+  await run.recording.note((unit, task) => {
     const model_call: ModelCallBegun = {
       input: sealPieces(unit, pieces),
       ...input,
@@ -123,7 +126,7 @@ async function perform(
     const teller = new DeltaTeller(run, span.step, attempt, stream?.visibility ?? "internal");
     return {
       hear(delta: { type: "text" | "reasoning"; text: string }) {
-        if (!run.isReplay) teller.hear(delta);
+        if (!run.recording.isReplay) teller.hear(delta);
         if (delta.type === "text") heard.tell(delta.text);
       },
       end: (isWhole: boolean) => teller.end(isWhole),
@@ -214,13 +217,13 @@ async function untilOver<T>(run: Run, ask: () => Promise<T>): Promise<T> {
 
 /** What is recorded of the call, if it is of this one (M3). A replay may ask live models what it did not ask then. */
 async function recalled(run: Run, key: string, input: InputHashes): Promise<JournalEntry | undefined> {
-  const recorded = await run.recall(key);
+  const recorded = await run.recording.recall(key);
   const begun = recorded?.begun?.event === "span.started" ? recorded.begun.payload.model_call : undefined;
   if (begun === undefined || begun.sha256 === input.sha256) return recorded;
-  const anew = run.anew(key);
+  const anew = run.recording.anew(key);
   if (anew !== null) return anew.own;
   if (begun.messages_sha256 === input.messages_sha256) return recorded;
-  await run.differs(
+  await run.recording.differs(
     `${key} with the input ${begun.messages_sha256}`,
     `${key} with the input ${input.messages_sha256}`,
   );

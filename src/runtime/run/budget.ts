@@ -18,14 +18,18 @@ export async function withinBudget(
   isPatient = false,
 ): Promise<boolean> {
   // The questions that were asked before this step the last time are asked again first.
-  for (const question of run.recordedOf(run.knownQuotaIds.map((id) => quotaQuestion(id, step)))) {
+  const { journal, knownQuotaIds } = run.recording;
+  const asked = knownQuotaIds
+    .map((id) => quotaQuestion(id, step))
+    .filter((question) => journal.has(question));
+  for (const question of asked) {
     await askToGoOn(run, step, quotaInQuestion(question) ?? "", null);
   }
-  if (run.task.quota_ids.length === 0 || run.isRecorded(step)) return true;
+  if (run.task.quota_ids.length === 0 || journal.has(step)) return true;
   const obstacle = await tryReserve(run, step, amounts, isPatient);
   if (obstacle === null) return true;
   if (isPatient && obstacle.isHeld) return false;
-  await run.inBudgetTurn(() => untilReserved(run, step, amounts));
+  await run.questions.askForBudget(() => untilReserved(run, step, amounts));
   return true;
 }
 

@@ -17,17 +17,18 @@ import {
   ReplayDependencyUnavailable,
 } from "./failures.ts";
 import { jsonCopy } from "./json.ts";
-import { endedByItself, type Replay } from "./replay.ts";
+import type { Replay } from "./open-replay.ts";
+import { endedByItself } from "./replay-recording.ts";
 
 export async function executeReplay(run: Replay, agent: Agent): Promise<void> {
   if (run.task.status === "SUBMITTED") {
     await run.record((unit, task) =>
-      unit.emit(start(unit, task, agent), "replay.started", run.startedPayload()),
+      unit.emit(start(unit, task, agent), "replay.started", run.recording.startedPayload()),
     );
   }
   try {
     const result = jsonCopy(await Promise.race([runAgent(run, agent, await readInput(run)), run.fatal]));
-    await run.assertNothingLeft();
+    await run.recording.assertNothingLeft();
     await Promise.race([endAsReturned(run, result), run.fatal]);
   } catch (error) {
     await endAsThrown(run, error);
@@ -37,20 +38,20 @@ export async function executeReplay(run: Replay, agent: Agent): Promise<void> {
 
 /** A result that is the source's own is told again; another one is the replay's. */
 async function endAsReturned(run: Replay, result: JsonValue | undefined): Promise<void> {
-  const { source } = run;
+  const { source } = run.recording;
   const found = await run.redact((redactor) => redactor.value(partsOf(result)));
   const recorded = source.status === "COMPLETED" ? await resultOf(run, source) : null;
   if (recorded !== null && isDeepStrictEqual(found, recorded)) {
-    await run.repeatRest();
+    run.recording.repeatRest();
     const messageIds = source.outcome?.message_ids ?? [];
     await run.conclude((unit, task) =>
       endTask(unit, tellCompleted(unit, task, run), completed(result, messageIds)),
     );
     return;
   }
-  if (run.isExact) throw endedOtherwise(source, recorded, `the result ${JSON.stringify(found)}`);
+  if (run.recording.isExact) throw endedOtherwise(source, recorded, `the result ${JSON.stringify(found)}`);
   await run.conclude((unit, task) => {
-    unit.mark = run.ownMark();
+    unit.mark = run.recording.ownMark();
     const messageIds = sayResult(unit, task, result);
     unit.mark = null;
     return endTask(unit, tellCompleted(unit, task, run), completed(result, messageIds));
@@ -59,17 +60,17 @@ async function endAsReturned(run: Replay, result: JsonValue | undefined): Promis
 
 /** The same failure as the source's is a replay that went well. */
 async function endAsThrown(run: Replay, error: unknown): Promise<void> {
-  const { source } = run;
+  const { source } = run.recording;
   const failure = replayFailure(run, error);
   const isReplayFailure =
     error instanceof NondeterministicRun || failure.code === "replay_dependency_unavailable";
   const isSame = source.failure?.code === failure.code && source.failure.message === failure.message;
   const diverged =
-    run.isExact && !isReplayFailure && !isSame
+    run.recording.isExact && !isReplayFailure && !isSame
       ? failureOf(endedOtherwise(source, null, `failed with ${failure.code}: ${failure.message}`))
       : null;
   const ending = diverged ?? failure;
-  if (run.isExact && isSame) await run.repeatRest();
+  if (run.recording.isExact && isSame) run.recording.repeatRest();
   await run.conclude((unit, task) => {
     const told =
       isReplayFailure || diverged !== null
@@ -84,7 +85,7 @@ function replayFailure(run: Replay, error: unknown): Failure {
   const missing =
     error instanceof MissingContent
       ? new ReplayDependencyUnavailable(
-          run.source.id,
+          run.recording.source.id,
           { kind: "artifact", key: `sha256:${error.sha256}` },
           "its content is no longer held here",
         )
@@ -94,9 +95,9 @@ function replayFailure(run: Replay, error: unknown): Failure {
 
 function tellCompleted(unit: Unit, task: TaskRecord, run: Replay): TaskRecord {
   return unit.emit(task, "replay.completed", {
-    source_task_id: run.source.id,
-    replayed_events: run.replayedEvents,
-    substituted_steps: run.substitutedSteps,
+    source_task_id: run.recording.source.id,
+    replayed_events: run.recording.replayedEvents,
+    substituted_steps: run.recording.substitutedSteps,
   });
 }
 

@@ -28,7 +28,7 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
   let thrown: unknown;
   try {
     const result = jsonCopy(await Promise.race([runAgent(run, agent, input), run.fatal]));
-    await run.assertNothingLeft();
+    await run.recording.assertNothingLeft();
     await Promise.race([run.conclude((unit, current) => complete(unit, current, result)), run.fatal]);
   } catch (error) {
     // The database is at fault, not the agent: the run begins again from what is recorded.

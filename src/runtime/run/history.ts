@@ -23,7 +23,9 @@ import { AgentRegistry } from "../agents/registry.ts";
 import { emptyWorld } from "../world.ts";
 import { executeReplay } from "./execute-replay.ts";
 import { Journal } from "./journal.ts";
-import { endedByItself, isTold, Replay } from "./replay.ts";
+import { isTold } from "./open-replay.ts";
+import { endedByItself, type ReplayOptions, ReplayRecording } from "./replay-recording.ts";
+import { Run } from "./run.ts";
 
 export interface HistoryReport {
   taskId: string;
@@ -81,18 +83,21 @@ export async function replayHistory(
     issuer: new Issuer(newSigningKey().key, () => {}),
   });
   const mcp = { ...emptyWorld.mcp, servers: mcpServersIn(events) };
-  const run = new Replay({
-    kernel,
-    world: { ...emptyWorld, mcp, tools: [...builtInTools, ...tools] },
-    task,
+  const options: ReplayOptions = {
     journal: await Journal.of(store.of(source.tenant_id), source.id, isTold),
-    agentName: agent.name,
-    isDraining: () => false,
     source,
     plan,
     substitutions: {},
     secrets: "stand_in",
     before: { emitted: 0, own: new Map() },
+  };
+  const run = new Run({
+    kernel,
+    world: { ...emptyWorld, mcp, tools: [...builtInTools, ...tools] },
+    task,
+    recording: (run) => new ReplayRecording(run, options),
+    agentName: agent.name,
+    isDraining: () => false,
   });
   await executeReplay(run, agent);
   return report(source, emitted.map(asKernelEvent));

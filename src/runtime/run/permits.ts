@@ -25,7 +25,7 @@ export class Permit {
   /** Records that the step begins, or why it must not. It is on disk when this resolves. */
   async use(span: StepSpan): Promise<Refusal | null> {
     const seen: { refusal: Refusal | null } = { refusal: null };
-    await this.#run.note((unit, task) => {
+    await this.#run.recording.note((unit, task) => {
       seen.refusal = useApproval(unit, task, this.#requestId(), this.#binding);
       return seen.refusal === null ? unit.emit(task, "span.started", span) : task;
     });

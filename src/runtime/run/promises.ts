@@ -1,8 +1,18 @@
+/** Promises that a run waits for, and those that it gives to its agent. */
+
+/** A promise for code that must not go on. Nothing refers to it but that code, so both are collected together. */
+export function never(): Promise<never> {
+  return new Promise(() => {});
+}
+
+export function endOfTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /**
  * Promises that are given to an agent may reject before the agent awaits them. Node would end the process for that; here
  * it is the agent's business, and whoever awaits such a promise still hears of it.
  */
-
 export function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

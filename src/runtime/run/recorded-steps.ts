@@ -14,7 +14,8 @@ import { networkUses } from "./egress.ts";
 import { AgentFailure, StepTimeout } from "./failures.ts";
 import type { Permit } from "./permits.ts";
 import type { Change } from "./record-run.ts";
-import type { Attempted, Recorded, Run } from "./run.ts";
+import type { Attempted, Recorded } from "./recording.ts";
+import type { Run } from "./run.ts";
 import { noRetries, performAttempts } from "./step-attempts.ts";
 import { announceTool, type ToolCallRequest, tellToolEnding, toolCallOf } from "./tool-events.ts";
 
@@ -48,11 +49,11 @@ export async function performStep(
 ): Promise<JsonValue> {
   const { amounts = {} } = cost;
   await withinBudget(run, span.step, amounts);
-  const recorded = await run.recall(span.step);
+  const recorded = await run.recording.recall(span.step);
   if (recorded !== undefined && (permit === undefined || recorded.ended !== null)) {
     return await outputOf(run, recorded);
   }
-  if (permit !== undefined) await run.beforeUsing(span.step);
+  if (permit !== undefined) await run.recording.beforeUsing(span.step);
   const declared = declaredModel === undefined ? {} : { declared_model: declaredModel };
   const before = toolCall === undefined ? {} : { before: announceTool(toolCall) };
   const begin = async () => (await permit?.use(span)) ?? null;
@@ -157,7 +158,7 @@ export async function noteResult(
   said: (unit: Unit) => Said = () => ({}),
 ): Promise<void> {
   const network = networkUses();
-  await run.note((unit, task) => {
+  await run.recording.note((unit, task) => {
     if (amounts !== undefined) settle(unit, task, span.step, amounts);
     const more = { ...(spent === undefined ? {} : { spent }), ...said(unit), ...network };
     const begun = before?.(unit, task) ?? task;

@@ -10,7 +10,9 @@ import { CircuitOpen } from "../../tools/circuit-breaker.ts";
 import { delayAfter, isClientError, type RetryPolicy } from "../../tools/retry.ts";
 import { networkUses } from "./egress.ts";
 import { AgentFailure } from "./failures.ts";
-import { type Attempted, never, type Recorded, type Run } from "./run.ts";
+import { never } from "./promises.ts";
+import type { Attempted, Recorded } from "./recording.ts";
+import type { Run } from "./run.ts";
 import { stackOf } from "./stack.ts";
 
 export type AttemptFailed = EventPayloads["vendor.bridle.step.attempt_failed"];
@@ -38,7 +40,7 @@ export interface Attempts {
 }
 
 export async function performAttempts(run: Run, span: StepSpan, attempts: Attempts): Promise<Recorded> {
-  const earlier = run.attemptFailed(span.step);
+  const earlier = run.recording.journal.attemptFailed(span.step);
   if (earlier !== undefined) await untilDue(run, span, earlier, attempts);
   for (let attempt = (earlier?.attempt ?? 0) + 1; ; attempt++) {
     const { result, failed } = await run.perform(() => attemptOnce(run, span, attempt, attempts), span);
@@ -88,7 +90,7 @@ async function failedAttempt(
   const retry_at = new Date(nowMs + delayMs).toISOString();
   const failed = { ...span, attempt, error: result.error, retry_at, delay_ms: delayMs };
   // A replay that tries a live step again does so for itself; nobody goes on from there.
-  if (run.isReplay) return failed;
+  if (run.recording.isReplay) return failed;
   const { stack } = result;
   const network = networkUses();
   await run.record((unit, task) => {
@@ -105,12 +107,12 @@ async function untilDue(
   { isApproved, policy }: Attempts,
 ): Promise<void> {
   const { id } = run.task;
-  if (isApproved || run.isReplay) return await run.pause(delay_ms).catch(never);
+  if (isApproved || run.recording.isReplay) return await run.pause(delay_ms).catch(never);
   const name = `${span.step} attempt ${attempt}`;
   const wait = { ms: delay_ms, until: Date.parse(retry_at) };
   const reason = `retries ${span.name} (attempt ${attempt + 1} of ${policy.retries + 1}): ${error.message}`;
   for (let left = run.sleeps.left(id, name, wait); left > 0; left = run.sleeps.left(id, name, wait)) {
-    await run.wait({ key: span.step, kind: "timer", reason, until: run.kernel.clock.now() + left });
+    await run.recording.wait({ key: span.step, kind: "timer", reason, until: run.kernel.clock.now() + left });
   }
   run.sleeps.forget(id, name);
 }

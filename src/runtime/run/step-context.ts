@@ -6,7 +6,8 @@ import type { StepContext } from "../agents/agent.ts";
 import { StepTimeout } from "./failures.ts";
 import { noteLate } from "./late-result.ts";
 import { attemptStep, failedStep } from "./recorded-steps.ts";
-import type { Attempted, Run } from "./run.ts";
+import type { Attempted } from "./recording.ts";
+import type { Run } from "./run.ts";
 
 const running = new WeakMap<StepContext, StepSpan["kind"]>();
 
@@ -19,7 +20,7 @@ export function attemptOf(
   const { step, kind } = span;
   return async (attempt = 1) => {
     const within = async (signal: AbortSignal) => {
-      const idempotencyKey = run.idempotencyKey(step);
+      const idempotencyKey = run.recording.idempotencyKey(step);
       const context = { signal, attempt, idempotencyKey, traceHeaders: { ...run.traceOf(step) } };
       running.set(context, kind);
       try {

@@ -33,6 +33,8 @@ export class Waits {
   readonly #clock: Clock;
   readonly #onOver: () => void;
   readonly #waiting = new Map<string, Waiting>();
+  /** What came for a step before its code waited for it. */
+  readonly arrived = new Map<string, KernelEvent>();
   readonly #timers = new Map<string, StopTimer>();
 
   /** `onOver` is called whenever a wait is over. */

@@ -4,7 +4,8 @@ import type { JsonValue } from "../../store/port.ts";
 import type { RetryPolicy } from "../../tools/retry.ts";
 import type { Risk, ToolEffect } from "../../tools/tool.ts";
 import { actUnderTier, type EffectSpan } from "../context/effects.ts";
-import type { Attempted, Run } from "../run/run.ts";
+import type { Attempted } from "../run/recording.ts";
+import type { Run } from "../run/run.ts";
 import { performTool } from "./tool-step.ts";
 
 /** What somebody wants of a tool. */

@@ -13,8 +13,10 @@ import type { EffectSpan } from "../context/effects.ts";
 import { secretForTool } from "../context/secrets.ts";
 import { AgentFailure } from "../run/failures.ts";
 import { noteLate } from "../run/late-result.ts";
+import { never } from "../run/promises.ts";
 import { allowed, attemptStep, performStep } from "../run/recorded-steps.ts";
-import { type Attempted, never, type Run } from "../run/run.ts";
+import type { Attempted } from "../run/recording.ts";
+import type { Run } from "../run/run.ts";
 import { mayPass } from "../run/step-attempts.ts";
 import type { ToolCallRequest } from "../run/tool-events.ts";
 import { type Acted, actAs, type ToolRequested } from "./act.ts";
@@ -108,9 +110,9 @@ function contextOf(run: Run, { step }: EffectSpan, attempt: number): ToolContext
   return {
     signal,
     attempt,
-    idempotencyKey: run.idempotencyKey(step),
+    idempotencyKey: run.recording.idempotencyKey(step),
     traceHeaders: { ...run.traceOf(step) },
-    taskId: run.actsAs,
+    taskId: run.recording.actsAs,
     workspaceId: task.workspace_id,
     outbound: kernel.outbound,
     files: kernel.files,

@@ -4,7 +4,8 @@ import type { StepSpan } from "../../kernel/core/events.ts";
 import { type McpAccess, McpError, type McpToolInfo } from "../../mcp-client/mcp.ts";
 import type { JsonValue } from "../../store/port.ts";
 import { performStep } from "../run/recorded-steps.ts";
-import type { Attempted, Run } from "../run/run.ts";
+import type { Attempted } from "../run/recording.ts";
+import type { Run } from "../run/run.ts";
 
 export async function listMcpTools(run: Run, mcp: McpAccess, server: string): Promise<McpToolInfo[]> {
   const span: StepSpan = {

@@ -17,8 +17,10 @@ import type { ToolEffect } from "../../tools/tool.ts";
 import type { EffectSpan } from "../context/effects.ts";
 import { askedBefore, askPerson } from "../context/questions.ts";
 import { WaitExpired } from "../run/failures.ts";
+import { never } from "../run/promises.ts";
 import { allowed } from "../run/recorded-steps.ts";
-import { type Attempted, never, type Run } from "../run/run.ts";
+import type { Attempted } from "../run/recording.ts";
+import type { Run } from "../run/run.ts";
 import { type Acted, actAs, type ToolRequested } from "./act.ts";
 
 /** A server that asks more often than this in one call is not asking. */
@@ -69,7 +71,7 @@ async function attemptCall(run: Run, mcp: McpAccess, call: McpCall): Promise<Att
     return await mcp.call(server, name, asObject(input), {
       signal: run.signal,
       onElicitation: (asked) => questions.ask(asked),
-      idempotencyKey: run.idempotencyKey(span.step),
+      idempotencyKey: run.recording.idempotencyKey(span.step),
       trace: { ...run.traceOf(span.step) },
     });
   } catch (error) {
@@ -112,7 +114,7 @@ class Questions {
   /** They are in the log before the end of the call; the code that is repeated comes past them here. */
   async recall(): Promise<void> {
     const keys = Array.from({ length: questionsMax }, (_, index) => this.#key(index + 1));
-    for (const key of this.#run.recordedOf(keys)) {
+    for (const key of keys.filter((key) => this.#run.recording.journal.has(key))) {
       const before = await askedBefore(this.#run, key);
       if (before !== null) this.#earlier.push(before);
       this.#asked += 1;
@@ -129,7 +131,7 @@ class Questions {
     try {
       const key = this.#key(this.#asked);
       return answerOf(
-        await this.#run.whileWaiting(() => askPerson(this.#run, key, { prompt, schema }, undefined)),
+        await this.#run.activity.whileWaiting(() => askPerson(this.#run, key, { prompt, schema }, undefined)),
       );
     } catch (error) {
       if (error instanceof WaitExpired) return { action: "cancel" };

@@ -16,7 +16,8 @@ import { AgentFailure } from "../run/failures.ts";
 import type { JournalEntry } from "../run/journal.ts";
 import type { Permit } from "../run/permits.ts";
 import { noteResult, oneCall, outputOf, performRecorded, resultOf } from "../run/recorded-steps.ts";
-import type { Attempted, Run } from "../run/run.ts";
+import type { Attempted } from "../run/recording.ts";
+import type { Run } from "../run/run.ts";
 import { noRetries } from "../run/step-attempts.ts";
 import { announceTool, type ToolCallRequest, toolCallOf } from "../run/tool-events.ts";
 
@@ -34,7 +35,7 @@ export async function performTool(run: Run, step: ToolStep, permit?: Permit): Pr
   const recorded = await recallCall(run, step, permit);
   await assertSameInput(run, span.step, recorded, input);
   if (recorded?.ended != null) return await outputOf(run, recorded);
-  if (permit !== undefined) await run.beforeUsing(span.step);
+  if (permit !== undefined) await run.recording.beforeUsing(span.step);
   const isApproved = permit !== undefined;
   const performed = { begin: () => begin(run, step, permit), attempt, retry, isApproved };
   const before = isAnnounced(run, step, permit) ? {} : { before: announceTool(step) };
@@ -54,9 +55,9 @@ async function recallCall(
   { span, recallWithin }: ToolStep,
   permit: Permit | undefined,
 ): Promise<JournalEntry | undefined> {
-  const isRecorded = run.isRecorded(span.step);
+  const isRecorded = run.recording.journal.has(span.step);
   if (!isRecorded) await recallWithin?.();
-  return await run.recall(span.step, async (recorded) => {
+  return await run.recording.recall(span.step, async (recorded) => {
     // Nobody needs to answer for what is not tried again.
     const isCutOff = recorded !== undefined && recorded.ended === null;
     if (isCutOff && permit === undefined) await run.stop(outcomeUnknown(span.name));
@@ -72,7 +73,7 @@ async function begin(
 ): Promise<{ code: string; message: string } | null> {
   if (permit !== undefined) return await permit.use(step.span);
   if (!isAnnounced(run, step, permit)) return null;
-  await run.note((unit, task) =>
+  await run.recording.note((unit, task) =>
     unit.emit(announceTool(step)(unit, task), "span.started", {
       ...step.span,
       tool_call: toolCallOf(unit, step),
@@ -84,7 +85,7 @@ async function begin(
 
 /** With the request for its approval, or with the record that it begins; otherwise with its result. */
 function isAnnounced(run: Run, { effect }: ToolStep, permit: Permit | undefined): boolean {
-  return permit !== undefined || (effect === "irreversible" && !run.isReplay);
+  return permit !== undefined || (effect === "irreversible" && !run.recording.isReplay);
 }
 
 function outcomeUnknown(name: string): AgentFailure {
@@ -109,5 +110,5 @@ async function assertSameInput(
   const given = await unseal(call.input, run.own);
   if (run.isRecordedAs(given, input)) return;
   const attempted = run.redactor.value(input);
-  await run.differs(`${key} ${JSON.stringify(given)}`, `${key} ${JSON.stringify(attempted)}`);
+  await run.recording.differs(`${key} ${JSON.stringify(given)}`, `${key} ${JSON.stringify(attempted)}`);
 }

@@ -1,0 +1,49 @@
+/** Drops a run from memory that only waits (J5), once this turn of the event loop is over and the task says what it waits for. */
+
+import type { Activity } from "./activity.ts";
+import type { Outbox } from "./outbox.ts";
+import { earliest, parkedFor, type Wait, type Waits } from "./waits.ts";
+
+export interface ParkingOptions {
+  activity: Activity;
+  waits: Waits;
+  outbox: Outbox;
+  isOver(): boolean;
+  flush(): Promise<void>;
+  park(until: number | null): void;
+}
+
+export class Parking {
+  readonly #options: ParkingOptions;
+  #isScheduled = false;
+
+  constructor(options: ParkingOptions) {
+    this.#options = options;
+  }
+
+  /** Looked at once this turn is over, when the agent's code has had its chance to ask for more. */
+  consider(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(async () => {
+      this.#isScheduled = false;
+      const { outbox, flush, park } = this.#options;
+      const waits = this.#onlyWaits();
+      if (waits === null || !outbox.isEmpty) return;
+      const parked = parkedFor(waits);
+      if (parked !== null) {
+        const still = () => this.#onlyWaits()?.length === waits.length;
+        outbox.add((unit, task) => (still() ? unit.emit(task, "span.updated", { parked }) : task));
+        await flush();
+        if (!still()) return;
+      }
+      park(earliest(waits));
+    });
+  }
+
+  /** The waits, when there is nothing else and none of them is about to be over. */
+  #onlyWaits(): Wait[] | null {
+    const { activity, waits, isOver } = this.#options;
+    return isOver() || !activity.isNothing ? null : waits.long;
+  }
+}
