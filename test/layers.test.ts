@@ -99,7 +99,7 @@ const runtimeParts: Record<string, readonly string[]> = {
 };
 
 /** Without a subject of their own: every layer may use them. */
-const shared = new Set(["package-files.ts", "lazy.ts", "periodic.ts", "start-thread.ts"]);
+const shared = new Set(["package-files.ts", "lazy.ts", "periodic.ts", "slices.ts", "start-thread.ts"]);
 
 interface Import {
   from: string;

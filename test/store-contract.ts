@@ -276,6 +276,57 @@ export function storeContract(name: string, newPlace: () => Promise<StorePlace>)
       );
     });
 
+    test("STO-2, REL-R3 a large batch is committed whole, and told in order with those around it", async () => {
+      // Given a large batch between small ones, with content that it names twice, when they are committed, then followers hear of all
+      // events in order before the committers do, and everything is found, also after a reopen.
+      await using at = await opened();
+      const { store } = at;
+      const content = blob("content ".repeat(400_000));
+      const small = blob("small");
+      const large = largeCreation(3000, [content, small, content]);
+      const heard: number[] = [];
+      store.follow((events) => heard.push(...positionsOf(events)));
+      const committed = await Promise.all(
+        [creation("before"), large, creation("after")].map(async (one) => {
+          const events = await store.commit(one);
+          assert.ok(heard.includes(events.at(-1)?.position ?? 0));
+          return events;
+        }),
+      );
+
+      assert.deepEqual(
+        committed.map(({ length }) => length),
+        [1, 6000, 1],
+      );
+      assert.deepEqual(heard, range(1, 6002));
+      const reopened = await at.reopen();
+      const inOrder = committed.flat().toSorted((a, b) => a.position - b.position);
+      assert.deepEqual(await allEvents(reopened), inOrder);
+      assert.equal(await reopened.of("tenant").count("thing"), 3002);
+      assert.equal((await reopened.get("thing", "large-2999"))?.version, 1);
+      for (const { sha256, bytes } of [content, small])
+        assert.deepEqual(Buffer.from((await reopened.of("tenant").blob(sha256)) ?? []), bytes);
+    });
+
+    test("STO-2, REL-R3 a large batch that is refused leaves nothing, and a close leaves none halfway", async () => {
+      // Given a large batch about something that exists, and one that is under way when the store closes, when they are committed, then
+      // the first leaves nothing, and of the second there is what its committer was told.
+      await using at = await opened();
+      await at.store.commit(creation("large-900"));
+      await assert.rejects(at.store.commit(largeCreation(1000)), VersionConflict);
+      assert.equal(await at.store.of("tenant").count("thing"), 1);
+      assert.equal((await allEvents(at.store)).length, 1);
+
+      const [outcome, reopened] = await Promise.all([
+        at.store.commit(largeCreation(900)).then(
+          (events) => events.length,
+          () => 0,
+        ),
+        at.reopen(),
+      ]);
+      assert.equal((await allEvents(reopened)).length, 1 + outcome);
+    });
+
     test("STO-2 only the batch about a resource without a document fails, not its neighbour", async () => {
       // Given a batch about a resource that has no document, when it is committed beside a good one, then only it fails.
       await using at = await opened();
@@ -1416,6 +1467,14 @@ function creation(id: string, parts: DocumentParts = {}): Batch {
     events: [event(id, "created")],
     put: [document(id, parts)],
   });
+}
+
+/** Two events about each of many. */
+function largeCreation(count: number, blobs: NewBlob[] = []): Batch {
+  const ids = range(0, count).map((n) => `large-${n}`);
+  const expect = ids.map((id) => expectation(id, 0));
+  const events = ids.flatMap((id) => [event(id, "created"), event(id, "changed")]);
+  return { ...batch({ expect, events, put: ids.map((id) => document(id)) }), blobs, isLarge: true };
 }
 
 /** The document is in the payload of its first event. */

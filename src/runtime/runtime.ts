@@ -31,7 +31,7 @@ import { CrashedRuns } from "./scheduler/crashed-runs.ts";
 import { DueReader } from "./scheduler/due-reader.ts";
 import { LateSleepers } from "./scheduler/late-sleepers.ts";
 import { ReadyQueue } from "./scheduler/ready-queue.ts";
-import { answeredStep, endsIn, hasLargeInput } from "./scheduler/task-news.ts";
+import { answeredStep, hasLargeInput } from "./scheduler/task-news.ts";
 import { emptyWorld, type World } from "./world.ts";
 
 /** Tasks known to be ready; more than this stay on disk until the queue has emptied. */
@@ -201,7 +201,7 @@ class Scheduler implements Runtime {
     for (const stored of events) {
       const event = asKernelEvent(stored);
       const { object, id } = event.resource;
-      if (object !== "task" || event.replay !== undefined) continue;
+      if (object !== "task" || event.replay !== undefined || event.imported !== undefined) continue;
       const answered = answeredStep(event);
       if (terminalEvents.has(event.event)) {
         this.#kernel.heldStates.forget(id);
@@ -218,12 +218,13 @@ class Scheduler implements Runtime {
   /** A new task starts at once if there is room and nobody is before it; its records go to disk behind its submission. */
   #startProposed(events: readonly NewEvent[]): void {
     for (const event of events.map(asKernelEvent)) {
-      if (event.event !== "task.submitted" || this.#draining || this.#queue.size > 0 || !this.#hasRoom)
-        continue;
+      // What is imported has ended elsewhere.
+      if (event.event !== "task.submitted" || event.imported !== undefined) continue;
+      if (this.#draining || this.#queue.size > 0 || !this.#hasRoom) continue;
       const { task } = event.payload;
       const hasPast = task.replay !== null || task.retry_of !== undefined;
       const agent = hasPast ? null : this.#agentFor(task);
-      if (agent !== null && !hasLargeInput(task, events) && !endsIn(events, task.id))
+      if (agent !== null && !hasLargeInput(task, events))
         void this.#follow(this.#start(task, new Journal(), agent));
     }
   }

@@ -1,5 +1,6 @@
 /** Batches as rows of tables, and what a writer says became of them. Payloads are JSON text, made once. */
 
+import { nextSlice } from "../slices.ts";
 import { neighbours } from "./neighbours.ts";
 import type {
   Batch,
@@ -107,20 +108,53 @@ export interface Placed {
 }
 
 export function toRows(batch: Batch, bodyOf: BodyText): BatchRows {
-  const runs = neighbours(batch.events);
+  const making = makeRows(batch, bodyOf);
+  while (true) {
+    const { done, value } = making.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same for a large batch, without holding the event loop. */
+export async function toRowsInSlices(batch: Batch, bodyOf: BodyText): Promise<BatchRows> {
+  const making = makeRows(batch, bodyOf);
+  while (true) {
+    await nextSlice();
+    const { done, value } = making.next();
+    if (done === true) return value;
+  }
+}
+
+/** Stops after each piece of work that grows with the batch. */
+function* makeRows(batch: Batch, bodyOf: BodyText): Generator<undefined, BatchRows> {
+  const first = new Map<string, Placed>();
+  const log: BatchRows["log"] = [];
+  for (const run of neighbours(batch.events)) {
+    log.push({ row: toLogRow(run), resourceIds: run.map(({ resource }) => resource.id) });
+    for (const event of run) {
+      if (!first.has(event.resource.id)) first.set(event.resource.id, { event, inRow: run.length });
+    }
+    yield;
+  }
+  const expect: BatchRows["expect"] = [];
+  const created = new Set<string>();
+  for (const { id, version } of batch.expect) {
+    expect.push([id, version]);
+    if (version === 0) created.add(id);
+    yield;
+  }
+  const put: DocumentRow[] = [];
+  const regained: BatchRows["regained"] = [];
+  const texts: BatchRows["texts"] = [];
+  for (const document of batch.put) {
+    const { id, index } = document;
+    put.push(toDocumentRow(document, bodyOf(document, created.has(id) ? first.get(id) : undefined)));
+    if (document.regained !== undefined) regained.push([id, document.regained]);
+    if (index.text !== undefined) texts.push([id, index.text]);
+    yield;
+  }
   return {
-    expect: batch.expect.map(({ id, version }) => [id, version]),
-    log: runs.map((run) => ({
-      row: toLogRow(run),
-      resourceIds: run.map(({ resource }) => resource.id),
-    })),
-    put: documentRows(batch, firstEvents(runs), bodyOf),
-    regained: batch.put.flatMap(({ id, regained }): BatchRows["regained"] =>
-      regained === undefined ? [] : [[id, regained]],
-    ),
-    texts: batch.put.flatMap(({ id, index: { text } }): BatchRows["texts"] =>
-      text === undefined ? [] : [[id, text]],
-    ),
+    ...{ expect, log, put, regained, texts },
     blobs: batch.blobs,
     once: batch.once ?? null,
     rewrite: (batch.rewrite ?? []).map(({ position, payload, replay }) => ({
@@ -132,29 +166,6 @@ export function toRows(batch: Batch, bodyOf: BodyText): BatchRows {
     trim: batch.trim ?? null,
     cursor: batch.cursor ?? null,
   };
-}
-
-/** The first event about each resource. */
-function firstEvents(runs: readonly NewEvent[][]): ReadonlyMap<string, Placed> {
-  const first = new Map<string, Placed>();
-  for (const run of runs) {
-    for (const event of run) {
-      if (!first.has(event.resource.id)) first.set(event.resource.id, { event, inRow: run.length });
-    }
-  }
-  return first;
-}
-
-function documentRows(
-  { put, expect }: Batch,
-  first: ReadonlyMap<string, Placed>,
-  bodyOf: BodyText,
-): DocumentRow[] {
-  const created = new Set(expect.flatMap(({ id, version }) => (version === 0 ? [id] : [])));
-  return put.map((document) => {
-    const isNew = created.has(document.id);
-    return toDocumentRow(document, bodyOf(document, isNew ? first.get(document.id) : undefined));
-  });
 }
 
 function toDocumentRow({ id, kind, index }: NewDocument, body: string): DocumentRow {

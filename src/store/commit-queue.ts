@@ -3,8 +3,16 @@
  * A batch is resolved only after the writer says that it is on disk.
  */
 
+import { pauseIfLate } from "../slices.ts";
 import { Ahead } from "./ahead.ts";
-import { type BatchResult, type BatchRows, type BodyText, toRows } from "./batch-rows.ts";
+import {
+  type BatchResult,
+  type BatchRows,
+  type BodyText,
+  type Numbered,
+  toRows,
+  toRowsInSlices,
+} from "./batch-rows.ts";
 import {
   type Batch,
   BatchFailed,
@@ -20,6 +28,8 @@ import { WriteHealth } from "./write-health.ts";
 const waitingMax = 20_000;
 /** Batches in one transaction, so that one group never holds the disk for long. */
 const groupMax = 512;
+/** Events of a large batch that are told at once. */
+const toldAtOnce = 500;
 
 interface Waiting {
   batch: Batch;
@@ -31,6 +41,8 @@ interface Waiting {
 /** Hears of every batch that is on disk, in log order, before the one who committed it does. */
 export interface CommitObserver {
   committed(batch: Batch, events: StoredEvent[], rows: BatchRows): void;
+  /** The same of a large one, whose events are told in several groups after this. */
+  committedLarge(batch: Batch): void;
   /** What was committed may be otherwise than was said so far. */
   outcomeUnknown(): void;
   groupCommitted(events: StoredEvent[]): void;
@@ -48,8 +60,11 @@ export interface CommitWatch {
 
 /** Writes one group at a time, each in one transaction. */
 export interface GroupWriter {
-  /** What became of each batch. Rejects with `StoreUnavailable` when nothing was written, and with `OutcomeUnknown`. */
-  write(batches: BatchRows[]): Promise<BatchResult[]>;
+  /**
+   * What became of each batch. Rejects with `StoreUnavailable` when nothing was written, and with `OutcomeUnknown`. A large batch comes
+   * alone, and must not hold the event loop.
+   */
+  write(batches: BatchRows[], isLarge: boolean): Promise<BatchResult[]>;
   /** Writes something small. Resolves to what is wrong; null if it is on disk. */
   probe(): Promise<string | null>;
   close(): Promise<void>;
@@ -71,6 +86,8 @@ export class CommitQueue {
   #waiting: Waiting[] = [];
   readonly ahead = new Ahead();
   #isWriting = false;
+  /** Groups are told of in the order in which they were written. */
+  #settled: Promise<void> = Promise.resolve();
   #scheduled = false;
   #broken: StoreUnavailable | null = null;
   #closing = false;
@@ -94,10 +111,21 @@ export class CommitQueue {
       this.#health.failed(fault);
       return Promise.reject(new StoreUnavailable(fault, { fault }));
     }
+    if (batch.isLarge) return this.#commitLarge(batch);
     return new Promise((resolve, reject) => {
       // What cannot be written as JSON is refused here, before anybody can build on it.
       const rows = toRows(batch, this.#bodyText);
       this.ahead.add(batch);
+      this.#waiting.push({ batch, rows, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Others may be written before it, so nobody builds on it ahead of time. */
+  async #commitLarge(batch: Batch): Promise<StoredEvent[]> {
+    const rows = await toRowsInSlices(batch, this.#bodyText);
+    this.assertOpen();
+    return await new Promise((resolve, reject) => {
       this.#waiting.push({ batch, rows, resolve, reject });
       this.#schedule();
     });
@@ -137,6 +165,7 @@ export class CommitQueue {
     while (this.#waiting.length > 0 || this.#isWriting) {
       await new Promise((resolve) => setImmediate(resolve));
     }
+    await this.#settled;
     await this.#writer.close();
   }
 
@@ -157,11 +186,15 @@ export class CommitQueue {
   async #writeGroup(): Promise<void> {
     if (this.#isWriting || this.#waiting.length === 0) return;
     this.#isWriting = true;
-    const group = this.#waiting.splice(0, groupMax);
+    const group = this.#nextGroup();
     const sentAt = performance.now();
     let results: BatchResult[];
     try {
-      results = await this.#writer.write(group.map(({ rows }) => rows));
+      const isLarge = group.some(({ batch }) => batch.isLarge);
+      results = await this.#writer.write(
+        group.map(({ rows }) => rows),
+        isLarge,
+      );
     } catch (error) {
       this.#isWriting = false;
       if (error instanceof OutcomeUnknown) this.#observer.outcomeUnknown();
@@ -175,22 +208,50 @@ export class CommitQueue {
     this.#isWriting = false;
     // Before anything is made of this answer the writer gets its next group, so that it never waits for us.
     void this.#writeGroup();
-    this.#settle(group, results, (performance.now() - sentAt) / 1000);
+    const seconds = (performance.now() - sentAt) / 1000;
+    this.#settled = this.#settled.then(() => this.#settle(group, results, seconds));
   }
 
-  #settle(group: readonly Waiting[], results: readonly BatchResult[], seconds: number): void {
+  /** A large batch is a group of its own. */
+  #nextGroup(): Waiting[] {
+    const large = this.#waiting.findIndex(({ batch }) => batch.isLarge);
+    const count = large === -1 ? groupMax : Math.max(1, Math.min(large, groupMax));
+    return this.#waiting.splice(0, count);
+  }
+
+  async #settle(group: readonly Waiting[], results: readonly BatchResult[], seconds: number): Promise<void> {
     this.#judge(results, seconds);
     if (results.some((result) => "unknown" in result)) this.#observer.outcomeUnknown();
-    const settled = group.map((waiting, index) => settle(waiting, results[index]));
-    for (const [index, { events }] of settled.entries()) {
-      const waiting = group[index];
-      if (waiting === undefined) continue;
-      this.ahead.drop(waiting.batch);
-      if (events !== null) this.#observer.committed(waiting.batch, events, waiting.rows);
+    const told: StoredEvent[] = [];
+    const answers: (() => void)[] = [];
+    for (const [index, waiting] of group.entries()) {
+      const result = results[index];
+      const { batch, rows, resolve, reject } = waiting;
+      this.ahead.drop(batch);
+      if (result === undefined || !("ok" in result)) answers.push(() => reject(refusalOf(result)));
+      else if (batch.isLarge) await this.#settleLarge(waiting, result.ok);
+      else {
+        const events = numbered(batch, result.ok);
+        this.#observer.committed(batch, events, rows);
+        told.push(...events);
+        answers.push(() => resolve(events));
+      }
     }
-    const events = settled.flatMap((batch) => batch.events ?? []);
-    if (events.length > 0) this.#observer.groupCommitted(events);
-    for (const batch of settled) batch.tell();
+    if (told.length > 0) this.#observer.groupCommitted(told);
+    // Followers hear of an event before the one who committed it does, so that nobody can act on it out of order.
+    for (const answer of answers) answer();
+  }
+
+  async #settleLarge({ batch, resolve }: Waiting, at: Numbered): Promise<void> {
+    this.#observer.committedLarge(batch);
+    const events: StoredEvent[] = [];
+    for (let start = 0; start < batch.events.length; start += toldAtOnce) {
+      const page = numbered(batch, at, start, start + toldAtOnce);
+      this.#observer.groupCommitted(page);
+      for (const event of page) events.push(event);
+      await pauseIfLate();
+    }
+    resolve(events);
   }
 
   #judge(results: readonly BatchResult[], seconds: number): void {
@@ -202,29 +263,23 @@ export class CommitQueue {
   }
 }
 
-/** Followers hear of an event before the one who committed it does, so that nobody can act on it out of order. */
-function settle(
-  { batch, resolve, reject }: Waiting,
-  result: BatchResult | undefined,
-): { events: StoredEvent[] | null; tell(): void } {
-  if (result === undefined)
-    return { events: null, tell: () => reject(new StoreUnavailable("The writer lost a batch")) };
-  if ("unknown" in result) return { events: null, tell: () => reject(new OutcomeUnknown(result.unknown)) };
-  if ("failed" in result) {
-    const { failed, fault } = result;
-    const error = fault === null ? new BatchFailed(failed) : new StoreUnavailable(failed, { fault });
-    return { events: null, tell: () => reject(error) };
-  }
+/** The events of a batch, or some of them, with their places in the log. */
+function numbered({ events }: Batch, at: Numbered, start = 0, end = events.length): StoredEvent[] {
+  return events.slice(start, end).map((event, index) => ({
+    ...event,
+    position: at.first + start + index,
+    sequence: at.sequences[start + index] ?? 0,
+    previous: at.previous[start + index] ?? null,
+  }));
+}
+
+function refusalOf(result: Exclude<BatchResult, { ok: Numbered }> | undefined): Error {
+  if (result === undefined) return new StoreUnavailable("The writer lost a batch");
+  if ("unknown" in result) return new OutcomeUnknown(result.unknown);
   if ("conflict" in result) {
     const Conflict = result.conflict === "once" ? OnceConflict : VersionConflict;
-    return { events: null, tell: () => reject(new Conflict(result.about)) };
+    return new Conflict(result.about);
   }
-  const { first, sequences, previous } = result.ok;
-  const events = batch.events.map((event, index) => ({
-    ...event,
-    position: first + index,
-    sequence: sequences[index] ?? 0,
-    previous: previous[index] ?? null,
-  }));
-  return { events, tell: () => resolve(events) };
+  const { failed, fault } = result;
+  return fault === null ? new BatchFailed(failed) : new StoreUnavailable(failed, { fault });
 }

@@ -32,6 +32,12 @@ export class DocumentCache {
     this.#documents.clear();
   }
 
+  /** A commit has put or removed these; what became of them is read again. */
+  forget({ put, trim }: Batch): void {
+    for (const { id } of put) this.#documents.delete(id);
+    for (const { id } of trim?.documents ?? []) this.#documents.delete(id);
+  }
+
   /** What a commit made of the documents it put or removed. */
   committed(batch: Batch, events: readonly StoredEvent[], bodyBytes: (index: number) => number): void {
     for (const { id } of batch.trim?.documents ?? []) this.#documents.delete(id);

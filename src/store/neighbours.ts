@@ -4,15 +4,20 @@ import type { NewEvent } from "./port.ts";
 
 export type Run<Event> = [Event, ...Event[]];
 
+/** A row is read whole for any of its events. */
+const runMax = 64;
+
 /** The events in order, in runs that can share a row. */
-export function neighbours<Event extends NewEvent>(events: readonly Event[]): Run<Event>[] {
-  const runs: Run<Event>[] = [];
+export function* neighbours<Event extends NewEvent>(events: readonly Event[]): Generator<Run<Event>> {
+  let run: Run<Event> | null = null;
   for (const event of events) {
-    const run = runs.at(-1);
-    if (run !== undefined && shareRow(run[0], event)) run.push(event);
-    else runs.push([event]);
+    if (run !== null && run.length < runMax && shareRow(run[0], event)) run.push(event);
+    else {
+      if (run !== null) yield run;
+      run = [event];
+    }
   }
-  return runs;
+  if (run !== null) yield run;
 }
 
 function shareRow(a: NewEvent, b: NewEvent): boolean {

@@ -154,6 +154,11 @@ export interface Batch {
   trim?: Trim;
   /** How far somebody who follows the log has come with it. */
   cursor?: CursorMove;
+  /**
+   * It is prepared, written and told in slices, so that it never holds the event loop. It is in the log whole or not at all, as every
+   * batch; who follows the log hears of it in parts. Nothing of it is `proposed`.
+   */
+  isLarge?: true;
 }
 
 /** A cursor that is elsewhere is a conflict: somebody else follows the log under the same name. */

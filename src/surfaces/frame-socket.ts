@@ -5,7 +5,7 @@
 
 import type { WebSocket } from "ws";
 import { hasTooManyValues, valuesMax } from "../kernel/core/json-values.ts";
-import { nextFrame } from "../kernel/core/slices.ts";
+import { nextFrame } from "../slices.ts";
 import { closeCodes } from "./websocket.ts";
 
 /** What may wait for the client before the sender does. */

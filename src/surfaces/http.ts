@@ -8,7 +8,7 @@ import cors from "@fastify/cors";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { HarnessError } from "../kernel/core/errors.ts";
-import { pauseIfLate } from "../kernel/core/slices.ts";
+import { pauseIfLate } from "../slices.ts";
 import { warnOfIgnoredForwarding } from "./forwarded.ts";
 import { readJson } from "./json-body.ts";
 import { LargeBodies } from "./large-bodies.ts";

@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { HarnessError } from "../kernel/core/errors.ts";
 import { countedBytesMin, ValueCounter, valuesMax } from "../kernel/core/json-values.ts";
-import { pauseIfLate } from "../kernel/core/slices.ts";
+import { pauseIfLate } from "../slices.ts";
 import { presentedBy } from "./credentials.ts";
 
 /** Bytes of large bodies that one credential can be sending at once. */

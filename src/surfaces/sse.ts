@@ -7,7 +7,7 @@ import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import type { StillAllowed } from "../kernel/access/still-allowed.ts";
 import { HarnessError } from "../kernel/core/errors.ts";
-import { nextFrame } from "../kernel/core/slices.ts";
+import { nextFrame } from "../slices.ts";
 
 export interface SseOptions {
   heartbeatMs: number;

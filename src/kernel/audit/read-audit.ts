@@ -2,6 +2,7 @@
 
 import { type Caller, isBound } from "../../policy/caller.ts";
 import { type AuditRecord, type AuditVerdict, verifyAuditLog } from "../../receipts/audit-record.ts";
+import { nextSlice } from "../../slices.ts";
 import type { StoredEvent, TenantStore } from "../../store/port.ts";
 import { requireScope } from "../access/authorize.ts";
 import { decodeCursor, encodeCursor } from "../core/cursor.ts";
@@ -9,7 +10,6 @@ import { HarnessError } from "../core/errors.ts";
 import { followLog, type LogTail, readLog } from "../core/log-tail.ts";
 import { type Page, pageSizeDefault, type ReadDeps } from "../core/read.ts";
 import { cursorPosition, type EventRange } from "../core/read-events.ts";
-import { nextSlice } from "../core/slices.ts";
 import { type AuditLogRecord, auditLogId, auditRecordOf } from "../kinds/audit-log.ts";
 
 export interface AuditFilter {

@@ -1,8 +1,8 @@
 /** Decides, and loads what the decision asks for, until it is made. */
 
 import type { Caller } from "../../policy/caller.ts";
+import { pauseIfLate } from "../../slices.ts";
 import { Loaded, NotLoaded } from "./loaded.ts";
-import { pauseIfLate } from "./slices.ts";
 import { type KernelDeps, Unit } from "./unit.ts";
 
 /**

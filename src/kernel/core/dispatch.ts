@@ -6,6 +6,7 @@
 import type { Caller, Scope } from "../../policy/caller.ts";
 import { SearchBudget } from "../../policy/redact/search-budget.ts";
 import { hashOf } from "../../receipts/canonical.ts";
+import { pauseIfLate } from "../../slices.ts";
 import {
   type Batch,
   OnceConflict,
@@ -23,7 +24,6 @@ import { decided } from "./decided.ts";
 import { cannotWrite, HarnessError, outcomeUnknown } from "./errors.ts";
 import { Loaded } from "./loaded.ts";
 import { OutOfTurn } from "./locks.ts";
-import { pauseIfLate } from "./slices.ts";
 import type { KernelDeps, RecordKey, Unit } from "./unit.ts";
 import { hashWellFormed } from "./well-formed.ts";
 

@@ -5,12 +5,12 @@
  */
 
 import { SearchBudget } from "../../policy/redact/search-budget.ts";
+import { nextSlice } from "../../slices.ts";
 import type { StoredDocument, TenantStore } from "../../store/port.ts";
 import type { Clock } from "./clock.ts";
 import { timestamp } from "./clock.ts";
 import type { NewId } from "./ids.ts";
 import { comesBefore, type Locks, OutOfTurn, type Release } from "./locks.ts";
-import { nextSlice } from "./slices.ts";
 
 /** Documents that are read between two turns of the event loop. */
 const documentsAtOnce = 200;

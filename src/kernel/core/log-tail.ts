@@ -6,10 +6,10 @@
  * the buffer is dropped and the follower goes back to reading history: nobody makes the process grow.
  */
 
+import { nextSlice } from "../../slices.ts";
 import type { EventQuery, NewEvent, StoredEvent, TenantStore } from "../../store/port.ts";
 import type { WholeStore } from "../../store/whole-store.ts";
 import { readPages } from "./read-pages.ts";
-import { nextSlice } from "./slices.ts";
 
 /** Live events kept for one follower. */
 const bufferMax = 256;

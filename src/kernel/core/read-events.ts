@@ -2,6 +2,7 @@
 
 import type { Caller } from "../../policy/caller.ts";
 import { maySee } from "../../policy/caller.ts";
+import { pauseIfLate } from "../../slices.ts";
 import type { Position, StoredEvent, TenantStore } from "../../store/port.ts";
 import { requireScope } from "../access/authorize.ts";
 import { readableEvents, readScopeOf } from "../access/read-scopes.ts";
@@ -14,7 +15,6 @@ import { HarnessError, notFound } from "./errors.ts";
 import { asKernelEvent, eventId, findPosition, positionOf, terminalEvents } from "./events.ts";
 import { followLog, type LogFilter, type LogTail, readLog } from "./log-tail.ts";
 import { fitPage, getRecord, type Page, pageSizeDefault, type ReadDeps } from "./read.ts";
-import { pauseIfLate } from "./slices.ts";
 import type { KernelDeps } from "./unit.ts";
 
 /** Which events: all that the caller may see, or those of a workspace, a session, a task. */

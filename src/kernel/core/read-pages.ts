@@ -1,6 +1,6 @@
 /** Reading something long page by page. Between pages the event loop gets its turn. */
 
-import { nextSlice } from "./slices.ts";
+import { nextSlice } from "../../slices.ts";
 
 /** `read` returns what follows the last item of the page before; an empty page is the end. */
 export async function* readPages<T>(read: (last: T | undefined) => Promise<T[]>): AsyncGenerator<T[]> {

@@ -17,6 +17,7 @@ import type {
   Blob,
   DocumentQuery,
   EventQuery,
+  NewDocument,
   NewEvent,
   Position,
   Rewrite,
@@ -105,6 +106,9 @@ export interface WholeDeps extends KernelDeps {
   store: WholeStore;
 }
 
+/** A part of a commit, of any size. */
+export type Adopted = Pick<Batch, "events" | "expect" | "put">;
+
 interface Tracked {
   record: AnyRecord;
   /** The version on disk, 0 for what this unit creates. */
@@ -131,6 +135,7 @@ export class Unit {
   readonly #rewrites: Rewrite[] = [];
   readonly #trim: Trim = { events: [], documents: [], unlisted: [] };
   readonly #beforeCommit: (() => void)[] = [];
+  #adopted: Adopted | null = null;
   #idCount = 0;
   #redactor: Redactor;
   /** While this is set, what is emitted is the work of a replay and says so. */
@@ -299,7 +304,7 @@ export class Unit {
 
   /** Whether anything was recorded so far. */
   get hasEvents(): boolean {
-    return this.#events.length > 0;
+    return this.#events.length > 0 || this.#adopted !== null;
   }
 
   /** All events of a task so far, this unit's own included: for what is awaited. */
@@ -309,7 +314,14 @@ export class Unit {
   }
 
   #append(about: Subject, event: EventKind, payload: object): KernelEvent {
-    const fact = {
+    const fact = this.fact(about, event, payload);
+    (about.object === "audit_log" ? this.#audit : this.#events).push(fact);
+    return asKernelEvent(fact);
+  }
+
+  /** What this unit would record; for those who fold it themselves. */
+  fact(about: Subject, event: EventKind, payload: object): NewEvent {
+    return {
       event,
       resource: { object: about.object, id: about.id },
       tenantId: about.tenant_id,
@@ -322,22 +334,13 @@ export class Unit {
       payload,
       ...(this.mark === null ? {} : { replay: this.mark }),
     };
-    (about.object === "audit_log" ? this.#audit : this.#events).push(fact);
-    return asKernelEvent(fact);
   }
 
-  /** Takes over events of another log as they were recorded there, and the new records that they make. */
-  adopt(events: readonly KernelEvent[], records: Iterable<AnyRecord>): void {
-    for (const event of events) this.#events.push(event);
-    for (const record of records) {
-      if (this.#tracked.has(record.id)) throw inUse(record.id);
-      this.#tracked.set(record.id, { record, version: 0, dirty: true });
-    }
-  }
-
-  /** The records that this unit makes, as they are now, under the ids that they will be stored under. */
-  made(): [id: string, record: AnyRecord][] {
-    return [...this.#tracked].flatMap(([id, { record, version }]) => (version === 0 ? [[id, record]] : []));
+  /** Takes over what was prepared beside the decision: a whole log of events and the new records that they make. */
+  adopt(adopted: Adopted): void {
+    const known = adopted.put.find(({ id }) => this.#tracked.has(id));
+    if (known !== undefined) throw inUse(known.id);
+    this.#adopted = adopted;
   }
 
   /** Appends an event of another task to this one's log, as it was. It changes nothing. */
@@ -420,21 +423,32 @@ export class Unit {
   batch(): Batch {
     const tracked = [...this.#tracked];
     const { tenantId } = this.caller;
+    const { expect = [], events = [], put = [] } = this.#adopted ?? {};
     return {
-      expect: tracked.map(([id, { record, version }]) => ({ kind: record.object, id, version })),
+      expect: [
+        ...tracked.map(([id, { record, version }]) => ({ kind: record.object, id, version })),
+        ...expect,
+      ],
       // The last event of a commit is what a caller is told of.
-      events: [...this.#audit, ...this.#events],
-      put: tracked
-        .filter(([, { dirty }]) => dirty)
-        .map(([id, { record }]) => ({ kind: record.object, id, index: indexOf(record), body: record })),
+      events: [...this.#audit, ...this.#events, ...events],
+      put: [
+        ...tracked.filter(([, { dirty }]) => dirty).map(([id, { record }]) => documentOf(id, record)),
+        ...put,
+      ],
       blobs: [
         ...this.#blobs.map(({ sha256, bytes }) => ({ tenantId, sha256, bytes })),
         ...this.#staged.map((staged) => ({ tenantId, ...staged, bytes: null })),
       ],
       ...(this.#rewrites.length === 0 ? {} : { rewrite: this.#rewrites }),
       ...(this.#trim.events.length === 0 ? {} : { trim: this.#trim }),
+      ...(this.#adopted === null ? {} : { isLarge: true }),
     };
   }
+}
+
+/** A record as the store takes it. */
+export function documentOf(id: string, record: AnyRecord): NewDocument {
+  return { kind: record.object, id, index: indexOf(record), body: record };
 }
 
 function inUse(id: string): HarnessError {

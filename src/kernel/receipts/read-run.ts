@@ -1,10 +1,10 @@
 /** What a receipt is about, read from the log, and its draft. */
 
 import type { Receipt } from "../../receipts/schema.ts";
+import { nextSlice } from "../../slices.ts";
 import type { Position, TenantStore } from "../../store/port.ts";
 import { asRecorded, findPosition, type RecordedEvent } from "../core/events.ts";
 import { changed, created } from "../core/fold.ts";
-import { nextSlice } from "../core/slices.ts";
 import type { PermissionRequestRecord } from "../kinds/permission-request.ts";
 import type { TaskRecord } from "../kinds/task.ts";
 import type { PendingReceipt } from "./chains.ts";

@@ -1,6 +1,7 @@
 /** What a receipt can be asked for, as far as the caller may read it, and the task that it belongs to. */
 
 import type { Caller } from "../../policy/caller.ts";
+import { nextSlice } from "../../slices.ts";
 import { requireScope } from "../access/authorize.ts";
 import { readScope } from "../access/read-scopes.ts";
 import { HarnessError, notFound } from "../core/errors.ts";
@@ -8,7 +9,6 @@ import { asRecorded } from "../core/events.ts";
 import { readLog } from "../core/log-tail.ts";
 import { getRecord } from "../core/read.ts";
 import { getEvent } from "../core/read-events.ts";
-import { nextSlice } from "../core/slices.ts";
 import type { KernelDeps } from "../core/unit.ts";
 import { getOutcome } from "../tasks/outcomes.ts";
 import { isAbout, type RequestedSubject, splitToolCallId } from "./subjects.ts";

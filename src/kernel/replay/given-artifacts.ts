@@ -1,10 +1,10 @@
 /** Artifacts whose content a request gives in place of values. */
 
+import { nextSlice } from "../../slices.ts";
 import type { JsonValue } from "../../store/port.ts";
 import { readArtifact } from "../artifacts/read-artifact.ts";
 import { HarnessError } from "../core/errors.ts";
 import { hasTooManyValues, valuesMax } from "../core/json-values.ts";
-import { nextSlice } from "../core/slices.ts";
 import type { Unit } from "../core/unit.ts";
 import type { ArtifactRecord } from "../kinds/artifact.ts";
 

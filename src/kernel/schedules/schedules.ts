@@ -2,8 +2,8 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { Cron } from "croner";
+import { pauseIfLate } from "../../slices.ts";
 import { HarnessError } from "../core/errors.ts";
-import { pauseIfLate } from "../core/slices.ts";
 import type { Unit } from "../core/unit.ts";
 import type { PersonaRecord, Schedule } from "../kinds/persona.ts";
 import type { ScheduleRecord } from "../kinds/schedule.ts";

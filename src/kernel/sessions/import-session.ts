@@ -3,24 +3,15 @@
  * computed from them is the same here as there. All of it or nothing.
  */
 
-import type { NewEvent } from "../../store/port.ts";
 import { audited } from "../audit/record.ts";
 import type { Command } from "../core/dispatch.ts";
 import { HarnessError, notFound } from "../core/errors.ts";
-import { asKernelEvent, type KernelEvent } from "../core/events.ts";
-import { type AnyRecord, changed, created } from "../core/fold.ts";
-import { nextSlice } from "../core/slices.ts";
-import type { RecordKey, Unit } from "../core/unit.ts";
-import { exchangesOf } from "../kinds/exchange.ts";
-import type { ReceiptIssued } from "../kinds/receipt.ts";
-import type { ImportMark } from "../kinds/resource.ts";
 import type { SessionRecord } from "../kinds/session.ts";
 import { emitWorkspace } from "../workspaces/emit-workspace.ts";
 import { nameIn } from "../workspaces/ensure-tenant.ts";
+import { adoptedFrom } from "./transfer/adopted.ts";
 import type { LogBundle } from "./transfer/bundle.ts";
-import { issuedBy } from "./transfer/receipted.ts";
-import { asWritten, refused } from "./transfer/refused.ts";
-import { assertSettled } from "./transfer/settled.ts";
+import { inUse, refused } from "./transfer/refused.ts";
 import { assertSound } from "./transfer/sound.ts";
 
 export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
@@ -41,29 +32,19 @@ export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
         details: { session_id },
       });
     }
-    const { deps, caller, at } = unit;
+    const { deps, caller } = unit;
     unit.awaited("sound", () => assertSound(deps, bundle));
     if (unit.find("workspace", workspace.id) === undefined) {
       // A key bound to workspaces can neither make this one nor learn that it is there.
       if (caller.workspaceIds !== null) throw notFound("workspace", workspace.id);
       assertOwnWorkspaceId(caller.tenantId, workspace.id);
-      assertFree(unit, [{ kind: "workspace", id: workspace.id }]);
+      if (unit.findAsSystem("workspace", workspace.id) !== undefined) throw inUse("workspace", workspace.id);
       emitWorkspace(unit, { name: workspace.name, root: workspace.root }, workspace.id);
     }
     for (const blob of bundle.blobs) unit.keepBlob(blob);
-    const { events, records } = unit.awaited("folded", () => folded(bundle, { by: caller.actor, at }));
-    assertFree(
-      unit,
-      [...records.values()].map(({ object: kind, id }) => ({ kind, id })),
-    );
-    unit.adopt(events, records.values());
-    leaveOthers(unit, records.keys());
-    assertSettled(
-      unit.made().filter(([id]) => records.has(id)),
-      bundle,
-      caller,
-    );
-    return unit.require("session", session_id);
+    const { session, ...adopted } = unit.awaited("adopted", () => adoptedFrom(unit, bundle));
+    unit.adopt(adopted);
+    return session;
   },
 };
 
@@ -71,72 +52,4 @@ export const importSession: Command<{ bundle: LogBundle }, SessionRecord> = {
 function assertOwnWorkspaceId(tenantId: string, id: string): void {
   if (/^workspace_[0-9A-Z]{26}$/.test(id) || id === nameIn(tenantId, "workspace_default")) return;
   throw refused(`${id} is not an id that a workspace of this tenant can have.`);
-}
-
-/** The events as they are recorded here, and the records that they make. It takes long, in slices. */
-async function folded(
-  { events }: LogBundle,
-  mark: ImportMark,
-): Promise<{ events: KernelEvent[]; records: Map<string, AnyRecord> }> {
-  const adopted: KernelEvent[] = [];
-  const records = new Map<string, AnyRecord>();
-  for (const event of events) {
-    await nextSlice();
-    const typed = asImported(event, mark);
-    adopted.push(typed);
-    asWritten(event, () => fold(records, typed));
-  }
-  return { events: adopted, records };
-}
-
-/** An event can make new records and change those, no others. */
-function fold(records: Map<string, AnyRecord>, event: KernelEvent): void {
-  for (const record of created(event)) {
-    if (records.has(record.id)) throw inUse("record", record.id);
-    records.set(record.id, record);
-  }
-  const { id, object } = event.resource;
-  const current = records.get(id);
-  if (current === undefined || current.object !== object) {
-    throw new HarnessError("invalid_request", `${event.event} is about ${id}, which is unknown.`);
-  }
-  records.set(id, changed(current, event));
-}
-
-/** What is here already is left as it is, whoever's it is. */
-function assertFree(unit: Unit, keys: readonly RecordKey[]): void {
-  unit.prefetch(keys);
-  const taken = keys.find(({ kind, id }) => unit.findAsSystem(kind, id) !== undefined);
-  if (taken !== undefined) throw inUse(taken.kind, taken.id);
-}
-
-function inUse(kind: string, id: string): HarnessError {
-  return new HarnessError("conflict", `${id} is in use already.`, { details: { [`${kind}_id`]: id } });
-}
-
-/** Remote agents, and the gateways that were asked through, are the business of the server that did so. */
-function leaveOthers(unit: Unit, ids: Iterable<string>): void {
-  const adopted = new Set(ids);
-  for (const [id, record] of unit.made()) {
-    if (!adopted.has(id)) continue;
-    if (record.object === "handoff" && record.status !== "ended") {
-      unit.emit(record, "vendor.bridle.handoff.updated", { changes: { status: "ended", step: null } });
-    }
-    if (record.object !== "permission_request") continue;
-    for (const { request_id, is_settled } of exchangesOf(record)) {
-      if (!is_settled) unit.emit(record, "vendor.bridle.approval.settled", { request_id });
-    }
-  }
-}
-
-/** Marked as what it is. The receipts of another server are kept as they are, outside the chains of this one. */
-function asImported(event: NewEvent, imported: ImportMark): KernelEvent {
-  const typed = asKernelEvent({ ...event, imported });
-  const issued = issuedBy(typed);
-  if (issued === null) return typed;
-  const { record, receipt } = issued;
-  const payload: ReceiptIssued = { record: { ...record, index: null }, receipt };
-  const { tenantId, workspaceId, sessionId, taskId, actor, createdAt, resource } = typed;
-  const at = { tenantId, workspaceId, sessionId, taskId, actor, createdAt, resource, imported };
-  return { ...at, event: "vendor.bridle.receipt.imported", payload };
 }

@@ -1,7 +1,7 @@
 /** What events say about tasks that a runtime has to know before it has read them from the store. */
 
 import { blobBytes } from "../../kernel/core/content.ts";
-import { asKernelEvent, type KernelEvent, terminalEvents } from "../../kernel/core/events.ts";
+import { asKernelEvent, type KernelEvent } from "../../kernel/core/events.ts";
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import type { NewEvent } from "../../store/port.ts";
 
@@ -11,11 +11,6 @@ export function hasLargeInput({ input }: TaskRecord, events: readonly NewEvent[]
   return events
     .map(asKernelEvent)
     .some(({ event, payload }) => event === "user.message" && blobBytes(payload.message.parts) > 0);
-}
-
-/** A task that comes with its end (an import) is not to be run. */
-export function endsIn(events: readonly NewEvent[], taskId: string): boolean {
-  return events.some((event) => event.resource.id === taskId && terminalEvents.has(event.event));
 }
 
 /** The step of a run that an event from outside answers. */

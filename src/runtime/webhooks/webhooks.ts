@@ -20,12 +20,12 @@ import {
   type RecordedEvent,
   terminalEvents,
 } from "../../kernel/core/events.ts";
-import { nextSlice } from "../../kernel/core/slices.ts";
 import type { WholeKernel } from "../../kernel/kernel.ts";
 import type { PushConfigRecord, PushDelivered } from "../../kernel/kinds/push-config.ts";
 import { openPushConfig } from "../../kernel/push/push-configs.ts";
 import { type PushReport, reportPush } from "../../kernel/push/report-push.ts";
 import { Periodic } from "../../periodic.ts";
+import { nextSlice } from "../../slices.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
 import { backoffMs } from "../../web/backoff.ts";
 import { DueReader } from "../scheduler/due-reader.ts";

@@ -41,8 +41,14 @@ export class CachedDocuments {
     }
   }
 
+  /** A commit has put or removed these; what became of them is read again. */
+  forget(batch: Batch): void {
+    this.#outdateAll(batch);
+    this.#cache.forget(batch);
+  }
+
   committed(batch: Batch, events: readonly StoredEvent[], { put }: BatchRows): void {
-    for (const { id } of [...batch.put, ...(batch.trim?.documents ?? [])]) this.#outdate(id);
+    this.#outdateAll(batch);
     this.#cache.committed(batch, events, (index) => put[index]?.[9].length ?? 0);
   }
 
@@ -62,6 +68,11 @@ export class CachedDocuments {
     const all = this.#readings.get(id);
     all?.delete(reading);
     if (all?.size === 0) this.#readings.delete(id);
+  }
+
+  #outdateAll({ put, trim }: Batch): void {
+    for (const { id } of put) this.#outdate(id);
+    for (const { id } of trim?.documents ?? []) this.#outdate(id);
   }
 
   #outdate(id: string): void {

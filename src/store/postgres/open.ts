@@ -89,6 +89,7 @@ async function open(options: PostgresOptions, watch: CommitWatch): Promise<Whole
   const cache = isSole ? new CachedDocuments() : null;
   const observer: CommitObserver = {
     committed: (batch, events, rows) => cache?.committed(batch, events, rows),
+    committedLarge: (batch) => cache?.forget(batch),
     outcomeUnknown: () => cache?.clear(),
     groupCommitted: (events) => tail.tell(events),
   };

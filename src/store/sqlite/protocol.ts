@@ -2,6 +2,7 @@
 
 import type { BatchResult, BatchRows, Dropped } from "../batch-rows.ts";
 import type { Position } from "../port.ts";
+import type { RowsPage } from "./row-pages.ts";
 
 export interface WriterOptions {
   file: string;
@@ -11,6 +12,8 @@ export interface WriterOptions {
 
 export type Request =
   | { type: "commit"; batches: BatchRows[] }
+  /** Some rows of the batch, a large one, that is next to be committed. It is not answered. */
+  | { type: "page"; page: RowsPage }
   | { type: "forget_once"; before: number }
   | { type: "drop_blobs"; sha256s: string[]; scannedThrough: Position }
   | { type: "scrub" }

@@ -46,6 +46,7 @@ export function sqliteStore({
   const observer: CommitObserver = {
     committed: (batch, events, { put }) =>
       cache.committed(batch, events, (index) => bytesOf(put[index]?.[9] ?? "")),
+    committedLarge: (batch) => cache.forget(batch),
     outcomeUnknown: () => cache.clear(),
     groupCommitted(events) {
       told = events.at(-1)?.position ?? told;

@@ -2,10 +2,12 @@
 
 import type { Worker } from "node:worker_threads";
 import { writerModule } from "../../package-files.ts";
+import { pauseIfLate } from "../../slices.ts";
 import { startThread } from "../../start-thread.ts";
 import type { BatchResult, BatchRows, Dropped } from "../batch-rows.ts";
 import { OutcomeUnknown, type Position, StoreUnavailable } from "../port.ts";
 import type { Request, Response, WriterOptions } from "./protocol.ts";
+import { pagesOf, unpaged } from "./row-pages.ts";
 import type { SqliteWriter, WriterStopped } from "./store.ts";
 
 interface Asked {
@@ -27,9 +29,19 @@ export class WriterThread implements SqliteWriter {
     this.#onStopped = onStopped;
   }
 
-  async write(batches: BatchRows[]): Promise<BatchResult[]> {
-    const response = await this.#ask({ type: "commit", batches });
+  async write(batches: BatchRows[], isLarge: boolean): Promise<BatchResult[]> {
+    if (isLarge) await this.#sendPages(batches);
+    const response = await this.#ask({ type: "commit", batches: isLarge ? batches.map(unpaged) : batches });
     return response.type === "committed" ? response.results : [];
+  }
+
+  async #sendPages(batches: readonly BatchRows[]): Promise<void> {
+    for (const rows of batches) {
+      for (const page of pagesOf(rows)) {
+        this.#post({ type: "page", page });
+        await pauseIfLate();
+      }
+    }
   }
 
   async probe(): Promise<string | null> {
@@ -63,9 +75,13 @@ export class WriterThread implements SqliteWriter {
     if (this.#stopped !== null) return Promise.reject(this.#stopped);
     return new Promise((resolve, reject) => {
       this.#asked.push({ request, resolve, reject });
-      this.#worker ??= this.#start();
-      this.#worker.postMessage(request);
+      this.#post(request);
     });
+  }
+
+  #post(request: Request): void {
+    this.#worker ??= this.#start();
+    this.#worker.postMessage(request);
   }
 
   #start(): Worker {

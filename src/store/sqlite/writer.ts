@@ -8,9 +8,11 @@
 
 import { flushCompileCache } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
+import type { BatchRows } from "../batch-rows.ts";
 import { DatabaseWriter, messageOf } from "./database-writer.ts";
 import { WriterFenced } from "./epoch.ts";
 import type { Request, Response, WriterOptions } from "./protocol.ts";
+import { joined, type RowsPage } from "./row-pages.ts";
 
 const { file, epoch }: WriterOptions = workerData;
 const writer = new DatabaseWriter(file, epoch);
@@ -29,10 +31,20 @@ function attempt(act: () => Response): Response {
   }
 }
 
-function respond(request: Request): Response {
+/** Of a large batch: what has arrived ahead of its commit. */
+let pages: RowsPage[] = [];
+
+function commit(batches: BatchRows[]): Response {
+  const arrived = pages;
+  pages = [];
+  const whole = arrived.length === 0 ? batches : batches.map((rest) => joined(rest, arrived));
+  return { type: "committed", results: writer.commit(whole) };
+}
+
+function respond(request: Exclude<Request, { type: "page" }>): Response {
   switch (request.type) {
     case "commit":
-      return { type: "committed", results: writer.commit(request.batches) };
+      return commit(request.batches);
     case "forget_once":
       return attempt(() => ({ type: "forgotten", count: writer.forgetOnce(request.before) }));
     case "drop_blobs":
@@ -55,6 +67,10 @@ function respond(request: Request): Response {
 
 parentPort?.on("message", (request: Request) => {
   try {
+    if (request.type === "page") {
+      pages.push(request.page);
+      return;
+    }
     answer(respond(request));
     if (request.type === "close") parentPort?.close();
   } catch (error) {

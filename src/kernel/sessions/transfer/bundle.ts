@@ -12,11 +12,11 @@ import { createHash, type Hash } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
 import { lazy } from "../../../lazy.ts";
+import { nextSlice } from "../../../slices.ts";
 import type { Blob, NewEvent } from "../../../store/port.ts";
 import { HarnessError } from "../../core/errors.ts";
 import { asKernelEvent, type KernelEvent } from "../../core/events.ts";
 import { countedBytesMin, hasTooManyValues, valuesMax } from "../../core/json-values.ts";
-import { nextSlice } from "../../core/slices.ts";
 import type { ShellTurn } from "../../kinds/shell-link.ts";
 import type { StepResult } from "../../kinds/task.ts";
 

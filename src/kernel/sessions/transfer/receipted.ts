@@ -3,10 +3,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { receiptHash } from "../../../receipts/hash.ts";
 import type { Receipt } from "../../../receipts/schema.ts";
+import { nextSlice } from "../../../slices.ts";
 import { unsealFrom } from "../../core/content.ts";
 import type { HarnessError } from "../../core/errors.ts";
 import { asKernelEvent, type KernelEvent } from "../../core/events.ts";
-import { nextSlice } from "../../core/slices.ts";
 import type { Part } from "../../kinds/message.ts";
 import type { Outcome } from "../../kinds/outcome.ts";
 import type { ReceiptIssued } from "../../kinds/receipt.ts";
@@ -55,8 +55,14 @@ export async function assertAsReceipted({ events, blobs }: LogBundle): Promise<v
   for (const { taskId, receiptId } of named) {
     if (!receipts.has(receiptId)) throw contradiction(taskId, receiptId);
   }
-  for (const receipt of receipts.values()) assertFacts(receipt, facts);
-  for (const [taskId, end] of ended) assertEnd(taskId, end, receipts, said);
+  for (const receipt of receipts.values()) {
+    await nextSlice();
+    assertFacts(receipt, facts);
+  }
+  for (const [taskId, end] of ended) {
+    await nextSlice();
+    assertEnd(taskId, end, receipts, said);
+  }
 }
 
 function assertEnd(

@@ -24,29 +24,28 @@ const importedKinds: ReadonlySet<string> = new Set<Kind>([
 
 /** What has come of the log: records of this session only, nothing among them that goes on, is waited for or wakes anybody. */
 export function assertSettled(
-  made: [id: string, record: AnyRecord][],
+  id: string,
+  record: AnyRecord,
+  made: ReadonlyMap<string, AnyRecord>,
   { header }: LogBundle,
   caller: Caller,
 ): void {
-  const ids = new Set(made.map(([id]) => id));
-  for (const [id, record] of made) {
-    const place = { workspace_id: header.workspace.id, session_id: header.session_id, ...record };
-    if (!hasFormOf(record, caller)) throw refused(`${id} is not an id of its kind.`);
-    const isOurs =
-      id === record.id &&
-      importedKinds.has(record.object) &&
-      record.tenant_id === header.tenant_id &&
-      place.workspace_id === header.workspace.id &&
-      place.session_id === header.session_id;
-    if (!isOurs) throw refused(`${id} is not a record of this session.`);
-    if ("task_id" in record && record.task_id !== null && !ids.has(record.task_id)) {
-      throw refused(`${id} is of a task that it does not have, ${record.task_id}.`);
-    }
-    if (indexOf(record).wakeAt != null) throw refused(`${id} has not come to its end.`);
-    if (record.object === "task") assertTaskEnded(record, ids);
-    if (record.object === "permission_request" && record.status === "pending") {
-      throw refused(`The request ${id} still waits for an answer.`);
-    }
+  const place = { workspace_id: header.workspace.id, session_id: header.session_id, ...record };
+  if (!hasFormOf(record, caller)) throw refused(`${id} is not an id of its kind.`);
+  const isOurs =
+    id === record.id &&
+    importedKinds.has(record.object) &&
+    record.tenant_id === header.tenant_id &&
+    place.workspace_id === header.workspace.id &&
+    place.session_id === header.session_id;
+  if (!isOurs) throw refused(`${id} is not a record of this session.`);
+  if ("task_id" in record && record.task_id !== null && !made.has(record.task_id)) {
+    throw refused(`${id} is of a task that it does not have, ${record.task_id}.`);
+  }
+  if (indexOf(record).wakeAt != null) throw refused(`${id} has not come to its end.`);
+  if (record.object === "task") assertTaskEnded(record, made);
+  if (record.object === "permission_request" && record.status === "pending") {
+    throw refused(`The request ${id} still waits for an answer.`);
   }
 }
 
@@ -88,11 +87,11 @@ function hasFormOf(record: AnyRecord, { workspaceIds: bound }: Caller): boolean 
 }
 
 /** By what its events have made of it, not by their names. */
-function assertTaskEnded(task: TaskRecord, ids: ReadonlySet<string>): void {
+function assertTaskEnded(task: TaskRecord, made: ReadonlyMap<string, AnyRecord>): void {
   if (!isFinal(task.status) || task.outcome === null) {
     throw refused(`Task ${task.id} has not ended.`);
   }
-  if (task.parent_task_id !== null && !ids.has(task.parent_task_id)) {
+  if (task.parent_task_id !== null && !made.has(task.parent_task_id)) {
     throw refused(`Task ${task.id} has a parent that it does not have, ${task.parent_task_id}.`);
   }
 }

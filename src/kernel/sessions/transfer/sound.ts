@@ -1,10 +1,10 @@
 /** What must hold of a log before anything is made of it: one session's, in the form of its kinds, over, and whole. */
 
 import { redactLong } from "../../../policy/redact/search-budget.ts";
+import { nextSlice } from "../../../slices.ts";
 import type { NewEvent } from "../../../store/port.ts";
-import { asKernelEvent, type EventKind, terminalEvents } from "../../core/events.ts";
+import { asKernelEvent, type EventKind, type KernelEvent, terminalEvents } from "../../core/events.ts";
 import { created } from "../../core/fold.ts";
-import { nextSlice } from "../../core/slices.ts";
 import type { KernelDeps } from "../../core/unit.ts";
 import type { TaskRecord } from "../../kinds/task.ts";
 import { blobsOf, type LogBundle } from "./bundle.ts";
@@ -82,15 +82,30 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
 type CleanDeps = Pick<KernelDeps, "redactor" | "searchTexts">;
 
 export async function assertSound(deps: CleanDeps, bundle: LogBundle): Promise<void> {
-  for (const event of bundle.events) {
-    await nextSlice();
-    assertBelongs(event, bundle);
-  }
-  assertCopies(bundle);
-  assertOneSession(bundle);
-  assertEnded(bundle);
+  const { events, blobs } = bundle;
+  const each = async (check: (event: NewEvent) => void) => {
+    for (const event of events) {
+      await nextSlice();
+      check(event);
+    }
+  };
+  await each((event) => assertBelongs(event, bundle));
+  const replays = new Set<string>();
+  const sessions: KernelEvent[] = [];
+  await each((event) => {
+    const typed = asKernelEvent(event);
+    if (typed.event === "task.submitted" && hasCopies(typed.payload.task)) replays.add(typed.resource.id);
+    if (typed.event === "session.created") sessions.push(typed);
+  });
+  assertOneSession(sessions, bundle);
+  await each((event) => assertCopied(event, replays));
+  const state = new Map<string, "open" | "ended">();
+  await each((event) => assertInTurn(event, state));
+  const open = [...state].find(([, at]) => at === "open");
+  if (open !== undefined) throw refused(`Task ${open[0]} has not ended.`);
   await assertClean(deps, bundle);
-  assertContentIsThere(bundle);
+  const kept = new Set(blobs.map(({ sha256 }) => sha256));
+  await each((event) => assertContentIsThere(event, kept));
   await assertAsReceipted(bundle);
 }
 
@@ -122,24 +137,16 @@ function assertBelongs(event: NewEvent, { header }: LogBundle): void {
 }
 
 /** Only replays and retries copy events; elsewhere a copy would be an event that counts for nothing. */
-function assertCopies({ events }: LogBundle): void {
-  const replays = new Set(
-    events
-      .map(asKernelEvent)
-      .flatMap((event) =>
-        event.event === "task.submitted" && hasCopies(event.payload.task) ? [event.resource.id] : [],
-      ),
-  );
-  const stray = events.find(({ replay, taskId }) => replay !== undefined && !replays.has(taskId ?? ""));
-  if (stray !== undefined) throw refused(`It has a copied event ${stray.event} outside of a replay.`);
+function assertCopied({ event, replay, taskId }: NewEvent, replays: ReadonlySet<string>): void {
+  if (replay === undefined || replays.has(taskId ?? "")) return;
+  throw refused(`It has a copied event ${event} outside of a replay.`);
 }
 
 function hasCopies({ replay, retry_of }: TaskRecord): boolean {
   return replay !== null || retry_of !== undefined;
 }
 
-function assertOneSession({ header, events }: LogBundle): void {
-  const sessions = events.map(asKernelEvent).filter(({ event }) => event === "session.created");
+function assertOneSession(sessions: readonly KernelEvent[], { header }: LogBundle): void {
   const [only] = sessions;
   if (
     sessions.length !== 1 ||
@@ -154,25 +161,20 @@ function assertOneSession({ header, events }: LogBundle): void {
 }
 
 /** A task that goes on elsewhere must not go on here as well: one beginning, one end, and nothing moves after it. */
-function assertEnded({ events }: LogBundle): void {
-  const state = new Map<string, "open" | "ended">();
-  for (const { event, resource, taskId } of events) {
-    if (event === "task.submitted") {
-      if (state.has(resource.id)) throw refused(`Task ${resource.id} is submitted twice.`);
-      state.set(resource.id, "open");
-    } else if (
-      taskId !== null &&
-      state.get(taskId) === "ended" &&
-      !/^(?:vendor\.bridle\.)?receipt\./.test(event) &&
-      event !== "artifact.created" &&
-      !event.startsWith("vendor.bridle.handoff.") &&
-      event !== "vendor.bridle.approval.settled"
-    ) {
-      throw refused(`Task ${taskId} goes on after its end.`);
-    } else if (terminalEvents.has(event)) state.set(resource.id, "ended");
-  }
-  const open = [...state].find(([, at]) => at === "open");
-  if (open !== undefined) throw refused(`Task ${open[0]} has not ended.`);
+function assertInTurn({ event, resource, taskId }: NewEvent, state: Map<string, "open" | "ended">): void {
+  if (event === "task.submitted") {
+    if (state.has(resource.id)) throw refused(`Task ${resource.id} is submitted twice.`);
+    state.set(resource.id, "open");
+  } else if (
+    taskId !== null &&
+    state.get(taskId) === "ended" &&
+    !/^(?:vendor\.bridle\.)?receipt\./.test(event) &&
+    event !== "artifact.created" &&
+    !event.startsWith("vendor.bridle.handoff.") &&
+    event !== "vendor.bridle.approval.settled"
+  ) {
+    throw refused(`Task ${taskId} goes on after its end.`);
+  } else if (terminalEvents.has(event)) state.set(resource.id, "ended");
 }
 
 /** Taking something out would break what the receipts say; so it is not taken in. */
@@ -191,10 +193,7 @@ async function assertClean(deps: CleanDeps, { events, blobs }: LogBundle): Promi
   }
 }
 
-function assertContentIsThere({ events, blobs }: LogBundle): void {
-  const kept = new Set(blobs.map(({ sha256 }) => sha256));
-  const missing = events
-    .flatMap((event) => asWritten(event, () => blobsOf(event)))
-    .find((sha256) => !kept.has(sha256));
+function assertContentIsThere(event: NewEvent, kept: ReadonlySet<string>): void {
+  const missing = asWritten(event, () => blobsOf(event)).find((sha256) => !kept.has(sha256));
   if (missing !== undefined) throw refused(`The content ${missing}, of which an event speaks, is missing.`);
 }

@@ -1,11 +1,11 @@
 /** Taking logs and receipts elsewhere, and taking logs over: files of JSON lines. */
 
 import { Readable } from "node:stream";
-import { nextFrame } from "../../../kernel/core/slices.ts";
 import { exportReceipts } from "../../../kernel/receipts/export-receipts.ts";
 import { exportLog } from "../../../kernel/sessions/export-log.ts";
 import { importSession } from "../../../kernel/sessions/import-session.ts";
 import { receiveLog } from "../../../kernel/sessions/transfer/receive-log.ts";
+import { nextFrame } from "../../../slices.ts";
 import { presentSession } from "../present.ts";
 import { type Call, jsonLines, route, streamOf } from "../route.ts";
 import { LogLines } from "../schemas.ts";
