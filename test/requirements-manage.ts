@@ -19,6 +19,13 @@ export const manageRequirements: readonly Requirement[] = [
     "CMD-62": "An export that is interrupted leaves no file behind.",
     "CMD-54": "bridle config print shows every setting, where it comes from, and no secret.",
     "CMD-58": "bridle quota makes, shows, changes and deletes quotas, with what is used and what is left.",
+    "CMD-70":
+      "bridle workspace, connector, vault, secret, persona, schedule, webhook and key list, show and change what the API has.",
+    "CMD-71":
+      "A secret comes from standard input or is typed unseen, never from an argument, and is never shown.",
+    "CMD-72":
+      "bridle persona edit opens the editor, shows the difference and saves only what was confirmed; what is refused is kept.",
+    "CMD-73": "A schedule that is paused submits no task until it is resumed, and keeps its id.",
     "CMD-59": "A document that was lost is made again where it stood among its events.",
     "CMD-60":
       "bridle rebuild finds documents that are not what the log says, puts them right, and refuses while a server uses them.",

@@ -72,6 +72,8 @@ export const shellRequirements: readonly Requirement[] = [
       "In a pipe each line is a message, output is plain, and the exit code says whether all went well.",
     "SHL-50": "In a pipe nothing is approved.",
     "SHL-51": "Lines fit the terminal.",
+    "SHL-54":
+      "Who names no agent talks to the server's default; agents are listed and switched in the shell.",
     "SHL-53": "What cannot work is one line on standard error.",
   }),
 ];

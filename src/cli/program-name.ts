@@ -1,3 +1,5 @@
-/** How whoever reads our advice calls this command: those who began with `npx bridle` have no other way. */
+/** How whoever reads our advice calls this command: below npx and npm's scripts, `bridle` alone is on no path. */
 
-export const programName = process.env.npm_command === "exec" ? "npx bridle" : "bridle";
+const npmCommands = new Set(["exec", "start", "run-script"]);
+
+export const programName = npmCommands.has(process.env.npm_command ?? "") ? "npx bridle" : "bridle";

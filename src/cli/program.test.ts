@@ -72,6 +72,7 @@ describe("Every command", () => {
       "To work with agents",
       "To approve what they do",
       "To prove and repeat what they did",
+      "To set what agents may do and use",
       "To run a server",
       "Help",
     ]);

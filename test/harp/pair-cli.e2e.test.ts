@@ -130,6 +130,7 @@ describe("bridle pair", { concurrency }, () => {
     ] as const) {
       await using server = await serverWith({});
       await using terminal = bridleInTerminal(["pair", "--url", server.url]);
+      await terminal.answer("Who is to approve? ", "ada");
       await terminal.draws("\x1b[97m\x1b[40m██");
       await terminal.draws("Pairing code  \x1b[1mABCD2345\x1b[22m");
       await terminal.answer("Type yes to confirm: ", answer);

@@ -105,6 +105,15 @@ describe("bridle shell in a pipe", { concurrency: 3 }, () => {
     assert.equal(waiting.length, 1);
   });
 
+  test("SHL-54 the server's default agent answers until another one is chosen", async () => {
+    await using other = await startServer({ flags: ["--default-agent", "rehearsal"] });
+    const ended = await talk(["say first", "/agent ecko", "/agents", "/agent echo", "second"], [], {
+      url: other.url,
+    });
+    assert.match(ended.stdout, /^first\n[\s\S]*rehearsal [\s\S]*\nsecond\n$/);
+    assert.match(ended.stderr, /no agent ecko\. Did you mean echo\?/);
+  });
+
   test("SHL-48 an attached file is uploaded first and referenced in the message", async () => {
     // Given a file, when it is attached, then it is uploaded first and the message has a reference to it.
     const path = join(home.path, "my notes.md");

@@ -60,7 +60,7 @@ function addRecordCommands(gate: Command): void {
     .action(async (settings: LogSettings) => {
       await (await import("../gate/log.ts")).log(settings);
     });
-  withRemoteOptions(gate.command("proof <task-id>"))
+  withRemoteOptions(gate.command("proof <task>"))
     .description("Export what was shown, what was signed and by whom, and what ran.")
     .option("--out <file>", "where to; standard output without it")
     .option("--json", "JSON, for scripts")
@@ -94,7 +94,7 @@ function addStandingCommands(gate: Command): void {
     .action(async (settings: RemoteSettings & JsonSettings) => {
       await (await import("../gate/standing.ts")).permits(settings);
     });
-  withJson(withRemoteOptions(gate.command("revoke <task-id>")))
+  withJson(withRemoteOptions(gate.command("revoke <task>")))
     .description("Revoke a standing permission, at once.")
     .action(async (taskId: string, settings: RemoteSettings & JsonSettings) => {
       await (await import("../gate/standing.ts")).revoke(taskId, settings);

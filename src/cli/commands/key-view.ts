@@ -1,41 +1,36 @@
 /** API keys for a person. */
 
 import type { ApiKey, ApiKeyWithMade } from "../../sdk/client/index.ts";
+import { listText, type ResourceView } from "../resources/view.ts";
 import { momentText } from "../terminal/duration.ts";
-import { facts, table } from "../terminal/table.ts";
 import { oneLine } from "../terminal/text.ts";
 
-export function listKeys(keys: readonly ApiKey[]): string {
-  if (keys.length === 0) return "There is no API key. Make one with `bridle key create`.\n";
-  const rows = keys.map((key) => [
-    key.id,
-    key.name,
-    key.actor,
-    stateOf(key),
-    key.last_used_at === undefined ? "never" : momentText(key.last_used_at),
-    key.scopes.join(" "),
-  ]);
-  return table(["KEY", "NAME", "ACTOR", "STATE", "LAST USED", "SCOPES"], rows);
-}
-
-export function describeKey(key: ApiKey): string {
-  const rows: [string, string | null][] = [
-    ["Key", key.id],
-    ["Name", key.name],
-    ["Actor", key.actor],
-    ["Tenant", key.tenant_id],
-    ["State", stateOf(key)],
-    ["Scopes", key.scopes.join(" ")],
-    ["Workspaces", listOf(key.workspace_ids)],
-    ["Agents", listOf(key.agent_names)],
-    ["Personas", listOf(key.persona_ids)],
-    ["Addresses", listOf(key.allowed_cidrs)],
-    ["Last used", key.last_used_at === undefined ? "never" : momentText(key.last_used_at)],
-    ["Old secret", oldSecret(key)],
-    ["Made by", key.created_by_key_id ?? null],
-  ];
-  return facts(rows);
-}
+export const keyView: ResourceView<ApiKey> = {
+  noun: "key",
+  plural: "API keys",
+  make: "bridle key create",
+  all: ({ apiKeys }) => apiKeys.all(),
+  get: ({ apiKeys }, id) => apiKeys.get(id),
+  fields: [
+    { name: "Key", isColumn: true, of: ({ id }) => id },
+    { name: "Name", isColumn: true, of: ({ name }) => name },
+    { name: "Actor", isColumn: true, of: ({ actor }) => actor },
+    { name: "Tenant", of: ({ tenant_id }) => tenant_id },
+    { name: "State", isColumn: true, of: stateOf },
+    {
+      name: "Last used",
+      isColumn: true,
+      of: ({ last_used_at: at }) => (at === undefined ? "never" : momentText(at)),
+    },
+    { name: "Scopes", isColumn: true, of: ({ scopes }) => listText(scopes) },
+    { name: "Workspaces", of: ({ workspace_ids }) => listText(workspace_ids) },
+    { name: "Agents", of: ({ agent_names }) => listText(agent_names) },
+    { name: "Personas", of: ({ persona_ids }) => listText(persona_ids) },
+    { name: "Addresses", of: ({ allowed_cidrs }) => listText(allowed_cidrs) },
+    { name: "Old secret", of: oldSecret },
+    { name: "Made by", of: ({ created_by_key_id }) => created_by_key_id ?? null },
+  ],
+};
 
 /** What a revoked key leaves behind is somebody's to look at. */
 export function describeRevoked({ id, made }: ApiKeyWithMade): string {
@@ -57,8 +52,4 @@ function stateOf({ revoked_at, expires_at }: ApiKey): string {
 
 function oldSecret({ previous_key_expires_at: until }: ApiKey): string | null {
   return until === undefined || Date.parse(until) <= Date.now() ? null : `works until ${momentText(until)}`;
-}
-
-function listOf(items: readonly string[] | null | undefined): string | null {
-  return items == null ? null : items.join(" ");
 }

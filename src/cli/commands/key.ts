@@ -4,12 +4,13 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { overlapSecondsDefault, overlapSecondsMax } from "../../policy/api-key.ts";
 import type { ApiKey, CreateApiKeyRequest } from "../../sdk/client/index.ts";
 import { Remote } from "../remote.ts";
+import { addListAndShow, itemText } from "../resources/view.ts";
 import { wholeNumber } from "../settings/option-parsers.ts";
 import { remoteCommand, type Settings } from "../task/command.ts";
 import { show } from "../terminal/output.ts";
 import { oneLine } from "../terminal/text.ts";
 import { addAdminKeyCommands } from "./admin-key.ts";
-import { describeKey, describeRevoked, listKeys } from "./key-view.ts";
+import { describeRevoked, keyView } from "./key-view.ts";
 
 interface CreateSettings extends Settings {
   scope: string[];
@@ -24,17 +25,7 @@ interface CreateSettings extends Settings {
 
 export function addApiKeyCommands(program: Command): void {
   const key = program.command("key").description("API keys: who may call, and what they may do.");
-  remoteCommand(key, "list", "Every API key, in a line.").action(async (settings: Settings) => {
-    const keys: ApiKey[] = [];
-    for await (const item of new Remote(settings).client.apiKeys.all()) keys.push(item);
-    show(settings, keys, () => listKeys(keys));
-  });
-  remoteCommand(key, "show <key>", "One API key: its scopes, limits, expiry and last use.").action(
-    async (id: string, settings: Settings) => {
-      const found = await new Remote(settings).client.apiKeys.get(id);
-      show(settings, found, () => describeKey(found));
-    },
-  );
+  addListAndShow(key, keyView);
   addCreate(key);
   addRotate(key);
   remoteCommand(
@@ -105,7 +96,7 @@ function requestOf(name: string, settings: CreateSettings): CreateApiKeyRequest 
 /** The secret alone on the first line, so that a script can take it. */
 function withSecret(key: ApiKey): string {
   const secret = key.key ?? "The key was shown before; rotate it to get a new secret.";
-  return `${oneLine(secret)}\n\n${describeKey(key)}Keep the key now: it is not shown again.\n`;
+  return `${oneLine(secret)}\n\n${itemText(keyView, key)}Keep the key now: it is not shown again.\n`;
 }
 
 function timeOrNever(text: string): string | null {

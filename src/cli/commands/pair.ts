@@ -5,6 +5,7 @@
 
 import { setTimeout as after } from "node:timers/promises";
 import { type Command, InvalidArgumentError } from "commander";
+import { programName } from "../program-name.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
 import { ask, canAsk } from "../terminal/prompt.ts";
 import { styleOf } from "../terminal/style.ts";
@@ -45,6 +46,7 @@ interface ApproverKey {
   key: string;
 }
 
+const whoIsAsked = "Who is to approve? A short name, such as ann (empty if they have an API key already): ";
 const pollMs = 1000;
 const hourMs = 60 * 60 * 1000;
 
@@ -53,7 +55,10 @@ export function addPairCommand(program: Command): void {
     program
       .command("pair")
       .description("Let a person approve from a device of theirs: shows a code, then compares fingerprints.")
-      .option("--id <approver-id>", "make an API key for this approver and show it with the code")
+      .option(
+        "--id <approver-id>",
+        "who is to approve; makes their API key and shows it with the code. Asked for at a terminal",
+      )
       .option("--workspace <name>", "the name of a workspace, for the approver to see")
       .option("--label <text>", "a name for the approver's device, for you to see")
       .option("--replaces <signer-key-id>", "the approver's key that the new one takes the place of")
@@ -76,6 +81,8 @@ export function addPairCommand(program: Command): void {
 
 async function pair(settings: PairSettings): Promise<void> {
   const remote = new Remote(settings);
+  // Before there is a code: that is good for minutes only.
+  const id = settings.id ?? (canAsk() ? (await ask(whoIsAsked))?.trim() || null : null);
   const { workspace } = settings;
   const begun = await remote.json<Begun>(
     "POST",
@@ -83,7 +90,7 @@ async function pair(settings: PairSettings): Promise<void> {
     workspace === undefined ? {} : { workspace_name: workspace },
   );
   // With --json too: somebody has to type the code, and it is on standard error.
-  process.stderr.write(await invitation(begun, await approverKey(remote, settings)));
+  process.stderr.write(await invitation(begun, await approverKey(remote, id)));
   const pairing = await completed(remote, begun);
   const { fingerprint } = pairing;
   if (fingerprint == null)
@@ -94,8 +101,8 @@ async function pair(settings: PairSettings): Promise<void> {
 }
 
 /** It opens the inbox of this approver at the gateway, and nothing else. */
-async function approverKey(remote: Remote, { id }: PairSettings): Promise<ApproverKey | null> {
-  if (id === undefined) return null;
+async function approverKey(remote: Remote, id: string | null): Promise<ApproverKey | null> {
+  if (id === null) return null;
   const request = { name: `Approver ${id}`, actor: id, scopes: [`harp:approver:${id}`] };
   const { key } = await remote.json<{ key: string }>("POST", "/v1/api-keys", request);
   return { id, key };
@@ -107,12 +114,12 @@ async function invitation(
 ): Promise<string> {
   const gateway = oneLine(gateway_url ?? "URL-OF-THE-GATEWAY");
   const picture = gateway_url === null || !canAsk() ? "" : await pictureOf(code, gateway_url);
-  const key = approver === null ? "" : `BRIDLE_KEY=${oneLine(approver.key)} `;
-  const id = approver === null ? "" : ` --id ${oneLine(approver.id)}`;
+  const key = approver === null ? "THEIR-API-KEY" : oneLine(approver.key);
+  const id = approver === null ? "THEIR-NAME" : oneLine(approver.id);
   return `${picture}Pairing code  ${styleOf(process.stderr).strong(oneLine(code))}   good once, until ${oneLine(expires_at)}
 
 On the approver's machine:
-  ${key}bridle approver pair ${oneLine(code)} --gateway ${gateway}${id}
+  BRIDLE_KEY=${key} ${programName} approver pair ${oneLine(code)} --gateway ${gateway} --id ${id}
 
 Waiting for the approver …
 `;

@@ -17,7 +17,10 @@ export function addShellCommand(program: Command): void {
       .description(
         "Talk to an agent: at a terminal, or one message a line through a pipe. Exit code 1 when a message failed.",
       )
-      .option("--agent <name>", "which agent, or persona; the default one otherwise")
+      .option(
+        "--agent <name>",
+        "which agent, or persona; without it the server's default: the project's own, if it has one",
+      )
       .option("--session <id>", "go on with this conversation, or give a new one this name")
       .option("--no-stream", "wait for whole responses"),
   ).action(async (settings: ShellSettings) => {

@@ -13,6 +13,7 @@ import { verifyReceipt } from "../../receipts/verify.ts";
 import { isRecord } from "../../sdk/client/errors.ts";
 import type { Artifact, Task } from "../../sdk/client/index.ts";
 import { Remote, type RemoteSettings } from "../remote.ts";
+import { taskIdOf } from "../task/find-task.ts";
 import { type JsonSettings, show } from "../terminal/output.ts";
 import { oneLine } from "../terminal/text.ts";
 import { proofOf } from "./decision.ts";
@@ -21,10 +22,11 @@ import { detailsIn, digestOf, whyNotSigned } from "./verify.ts";
 const format = "bridle-gate-proof-1";
 
 export async function exportProof(
-  taskId: string,
+  named: string,
   settings: RemoteSettings & JsonSettings & { out?: string },
 ): Promise<void> {
   const remote = new Remote(settings);
+  const taskId = await taskIdOf(remote.client, named);
   const task = await remote.client.tasks.get(taskId);
   if (task.receipt_id === null) throw new Error(`${taskId} has not ended yet, or has no receipt.`);
   const { items } = await remote.client.approvals.list({ taskId });

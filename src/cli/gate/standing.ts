@@ -8,6 +8,7 @@ import { type GateRisk, gateRisks } from "../../gate/policy.ts";
 import { covers, readStanding, type StandingRequest } from "../../gate/standing.ts";
 import type { Task } from "../../sdk/client/index.ts";
 import { isRefusal, Remote, type RemoteSettings } from "../remote.ts";
+import { taskIdOf } from "../task/find-task.ts";
 import { type JsonSettings, show } from "../terminal/output.ts";
 import { oneLine } from "../terminal/text.ts";
 import { asksFor, decide, proofOf } from "./decision.ts";
@@ -162,8 +163,10 @@ export async function permits(settings: RemoteSettings & JsonSettings): Promise<
 }
 
 /** At once: the next use finds nothing. */
-export async function revoke(taskId: string, settings: RemoteSettings & JsonSettings): Promise<void> {
-  const { status } = await new Remote(settings).client.tasks.cancel(taskId, {
+export async function revoke(named: string, settings: RemoteSettings & JsonSettings): Promise<void> {
+  const { client } = new Remote(settings);
+  const taskId = await taskIdOf(client, named);
+  const { status } = await client.tasks.cancel(taskId, {
     reason: "the permission was revoked",
   });
   show(settings, { task_id: taskId, status }, () => `${taskId} permits nothing any more.\n`);

@@ -11,8 +11,11 @@ import {
 } from "../../sdk/shell/index.ts";
 import { version } from "../../version.ts";
 import type { Remote } from "../remote.ts";
+import { agentOf } from "../task/find-task.ts";
 import { hintFor } from "../terminal/fields.ts";
 import type { Style } from "../terminal/style.ts";
+import { table } from "../terminal/table.ts";
+import { oneLine } from "../terminal/text.ts";
 import { upload } from "./attach.ts";
 import { type Command, commandIn, helpText } from "./commands.ts";
 import type { Dialogue } from "./dialogue.ts";
@@ -30,6 +33,8 @@ export interface ChatSettings {
   style: Style;
   runs: OpenRuns;
   agent: string | null;
+  /** Who answers when no agent is named; null when the server does not say. */
+  defaultAgent: string | null;
   sessionId: string | undefined;
   mayStream: boolean;
 }
@@ -82,9 +87,10 @@ export class Chat {
   }
 
   #greet(): void {
-    const { remote, runs, style } = this.#settings;
-    const agent = this.#agent === null ? "the default agent" : `agent ${this.#agent}`;
-    this.#dialogue.print(`${style.strong(`Bridle ${version}`)}  ${remote.url}, ${agent}`);
+    const { remote, runs, style, defaultAgent } = this.#settings;
+    const agent = this.#agent ?? defaultAgent;
+    const named = agent === null ? "the default agent" : `agent ${oneLine(agent)}`;
+    this.#dialogue.print(`${style.strong(`Bridle ${version}`)}  ${remote.url}, ${named}`);
     this.#presenter.note("/help lists what can be typed. Ctrl-C stops waiting, Ctrl-D quits.");
     const left = this.#shell.isOpen ? runs.find(this.#shell.state.session_id) : runs.find();
     if (left !== null) this.#presenter.note(`A run was left open ${agoText(left)}. /resume goes on with it.`);
@@ -123,11 +129,10 @@ export class Chat {
     quit: () => {
       this.#isOver = true;
     },
+    agents: () => this.#waiting("asking", (signal) => this.#listAgents(signal)),
+    agent: (name) => this.#waiting("asking", (signal) => this.#switchTo(name, signal)),
     new: () => {
-      this.#leave();
-      this.#attachments = [];
-      this.#shell = this.#newShell();
-      this.#forgetQuestion();
+      this.#beginAnew();
       this.#presenter.hint("A new conversation.");
     },
     resume: () => this.#resume(),
@@ -135,6 +140,33 @@ export class Chat {
     attach: (path) => this.#attach(path),
     unknown: (name) => this.#refuse(`There is no command ${name}. /help lists them; //text sends /text.`),
   };
+
+  #beginAnew(): void {
+    this.#leave();
+    this.#attachments = [];
+    this.#shell = this.#newShell();
+    this.#forgetQuestion();
+  }
+
+  async #listAgents(signal: AbortSignal): Promise<void> {
+    const current = this.#agent ?? this.#settings.defaultAgent;
+    const rows: string[][] = [];
+    for await (const { name, description } of this.#settings.remote.client.agents.all({ signal })) {
+      rows.push([name === current ? "*" : "", name, description]);
+    }
+    this.#dialogue.print(table(["", "AGENT", "WHAT IT DOES"], rows).trimEnd());
+  }
+
+  async #switchTo(name: string, signal: AbortSignal): Promise<void> {
+    if (name === "") {
+      this.#refuse("Which agent? /agent NAME; /agents lists them.");
+      return;
+    }
+    const agent = await agentOf(this.#settings.remote.client, name, signal);
+    this.#agent = agent.name;
+    this.#beginAnew();
+    this.#presenter.hint(`A new conversation with ${oneLine(agent.name)}.`);
+  }
 
   #refuse(problem: string): void {
     this.#presenter.error(problem);

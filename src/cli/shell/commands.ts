@@ -3,13 +3,15 @@
 const commands = {
   help: "this list",
   "attach PATH": "upload a file; it goes with your next message",
+  agents: "list the agents of the server",
+  "agent NAME": "talk to another agent, in a new conversation",
   resume: "go on with the run that was left open, also after quitting",
   cancel: "end the run that is open",
   new: "begin a new conversation",
   quit: "leave; Ctrl-D does the same",
 } as const;
 
-const names = ["help", "attach", "resume", "cancel", "new", "quit"] as const;
+const names = ["help", "attach", "agents", "agent", "resume", "cancel", "new", "quit"] as const;
 
 export interface Command {
   /** `say` sends the argument; `unknown` has what was typed instead of a name. */

@@ -1,7 +1,7 @@
 /** Puts a chat together: where the engine is, who sits in front, and what they left open. */
 
 import type { ShellSettings } from "../commands/shell.ts";
-import { Remote } from "../remote.ts";
+import { isRefusal, Remote } from "../remote.ts";
 import { styleFor } from "../terminal/style.ts";
 import { Chat } from "./chat.ts";
 import { OpenRuns, stateDirectory } from "./open-runs.ts";
@@ -21,8 +21,20 @@ export async function startChat(settings: ShellSettings): Promise<number> {
     style,
     runs: new OpenRuns(stateDirectory(env), remote.url),
     agent: settings.agent ?? null,
+    defaultAgent: settings.agent === undefined && isTerminal ? await defaultAgentOf(remote) : null,
     sessionId: settings.session,
     mayStream: settings.stream,
   });
   return await chat.run();
+}
+
+/** Engines of others do not say, and a key may not be allowed to know. */
+async function defaultAgentOf(remote: Remote): Promise<string | null> {
+  try {
+    const { default_agent } = await remote.json<{ default_agent?: unknown }>("GET", "/v1/runtime");
+    return typeof default_agent === "string" ? default_agent : null;
+  } catch (error) {
+    if (isRefusal(error)) return null;
+    throw error;
+  }
 }

@@ -41,9 +41,9 @@ export async function sessionIdOf({ sessions }: BridleClient, named: string): Pr
   return newest.id;
 }
 
-export async function agentOf({ agents }: BridleClient, name: string): Promise<Agent> {
+export async function agentOf({ agents }: BridleClient, name: string, signal?: AbortSignal): Promise<Agent> {
   try {
-    return await agents.get(name);
+    return await agents.get(name, signal === undefined ? {} : { signal });
   } catch (error) {
     if (!(error instanceof NotFound)) throw error;
     const { items } = await taken(agents.all(), { all: true });

@@ -1,13 +1,12 @@
 /** `bridle task submit`: gives an agent something to do and, if asked, stays until it is done. */
 
-import { createReadStream } from "node:fs";
-import { isRecord } from "../../sdk/client/errors.ts";
 import { isFinal, type SubmitTask, type Task } from "../../sdk/client/index.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { Remote, type RemoteSettings } from "../remote.ts";
-import { about, show } from "../terminal/output.ts";
+import { show } from "../terminal/output.ts";
 import { escapeControls, oneLine } from "../terminal/text.ts";
 import { agentOf, sessionIdOf } from "./find-task.ts";
+import { givenJson, standardInput } from "./given-json.ts";
 import { helpOf, saidIn } from "./show.ts";
 import { type WatchSettings, watchTask } from "./watch.ts";
 
@@ -22,8 +21,6 @@ export interface SubmitSettings extends RemoteSettings, WatchSettings {
   idempotencyKey?: string;
 }
 
-/** What a server takes is less; what never ends must not fill the memory. */
-const inputBytesMax = 16 * 1024 * 1024;
 /** As long as timers can. */
 const waitMsMax = 2 ** 31 - 1;
 
@@ -87,44 +84,6 @@ function exitCodeFor(task: Task): number {
 
 /** Words are what a user says; `-` stands for what is on standard input. */
 async function inputOf(words: readonly string[], given: string | undefined): Promise<SubmitTask["input"]> {
-  if (given !== undefined) return await jsonOf(given);
-  return words.length === 1 && words[0] === "-"
-    ? await about("standard input", () => textOf(process.stdin))
-    : words.join(" ");
-}
-
-/** JSON itself, a file with it after an `@`, or `-` for standard input. */
-async function jsonOf(given: string): Promise<Record<string, unknown>> {
-  const name = given.startsWith("@") ? given.slice(1) : given === "-" ? "standard input" : "--input";
-  return await about(name, async () => {
-    const text = given.startsWith("@")
-      ? await textOf(createReadStream(given.slice(1)))
-      : given === "-"
-        ? await textOf(process.stdin)
-        : given;
-    const value = parsed(text);
-    if (isRecord(value)) return value;
-    throw new Error("it must be a JSON object with the fields of the input.");
-  });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error("it is not JSON.");
-  }
-}
-
-const tooLarge = `it is larger than ${inputBytesMax / 1024 / 1024} MB; put it into an artifact.`;
-
-async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of stream) {
-    bytes += chunk.length;
-    if (bytes > inputBytesMax) throw new Error(tooLarge);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  if (given !== undefined) return await givenJson(given, "--input");
+  return words.length === 1 && words[0] === "-" ? await standardInput() : words.join(" ");
 }

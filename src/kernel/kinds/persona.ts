@@ -54,6 +54,8 @@ export interface Schedule {
   /** Where the tasks go; the default workspace, and a session of the schedule's own, when it is absent. */
   workspace_id?: string;
   session_id?: string;
+  /** No task is submitted until it is resumed; ticks that pass meanwhile are skipped. */
+  paused?: boolean;
 }
 
 /** Work that is submitted when something arrives at a connector. */

@@ -10,7 +10,7 @@ export interface ScheduleRecord extends Resource<"schedule"> {
   definition: Schedule;
   /** The session that its tasks go to, once there is one. */
   session_id: string | null;
-  /** Null once it was stopped, or when no time is left that fits. */
+  /** Null while it is paused, once it was stopped, or when no time is left that fits. */
   next_at: string | null;
   created_by_key_id?: string;
   /** Who added it to the persona. */

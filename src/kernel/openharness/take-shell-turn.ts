@@ -13,6 +13,7 @@ import type { Unit } from "../core/unit.ts";
 import type { PersonaRecord } from "../kinds/persona.ts";
 import type { SessionRecord } from "../kinds/session.ts";
 import { type ShellIdentity, type ShellLinkRecord, shellLinkIdOf } from "../kinds/shell-link.ts";
+import { personaByDefault } from "../personas/session-persona.ts";
 import { createSession } from "../sessions/create-session.ts";
 import { workspaceFor } from "../sessions/send-message.ts";
 import { cancelTask, cancelTasks } from "../tasks/cancel-task.ts";
@@ -86,7 +87,7 @@ function begin(unit: Unit, request: TakeShellTurn): TakenTurn {
   const task = submitTask.decide(unit, {
     sessionId: session.id,
     taskId: newTaskId,
-    personaId: persona?.id,
+    personaId: persona?.id ?? personaByDefault(unit, session),
     input: { message: messageOf(unit, intent, attachments) },
     shell: { identity, hint },
     trace,

@@ -3,6 +3,7 @@
 import { HarnessError, notFound } from "../core/errors.ts";
 import type { Unit } from "../core/unit.ts";
 import type { SessionRecord } from "../kinds/session.ts";
+import { defaultAgent } from "../workspaces/ensure-tenant.ts";
 import { personaOfAgent } from "./agent-persona.ts";
 import { mayReachAgent } from "./reachable-agents.ts";
 
@@ -34,4 +35,12 @@ export function personaToCall(unit: Unit, agent: string, session: SessionRecord)
     `There is no one persona for the agent ${JSON.stringify(agent)}: enable its default persona, keep exactly one other enabled, or submit a task that names a persona (POST /v1/tasks, persona_id).`,
     { details: { rule: "persona_of_agent", agent } },
   );
+}
+
+/** For work that names no agent. Undefined leaves it to the session, or to the tenant's default. */
+export function personaByDefault(unit: Unit, session: SessionRecord): string | undefined {
+  const named = unit.deps.defaultAgent;
+  return named === defaultAgent || session.persona_id !== null
+    ? undefined
+    : personaToCall(unit, named, session);
 }

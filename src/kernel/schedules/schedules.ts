@@ -10,11 +10,13 @@ import type { ScheduleRecord } from "../kinds/schedule.ts";
 import { callerAsSubmitter, type Submitter } from "../kinds/submitter.ts";
 
 /** The first time after this one that the expression names; null when there is none. An unusual one takes milliseconds. */
-export function nextTick(schedule: Schedule, after: number): string | null {
+export function nextTick(schedule: Timing, after: number): string | null {
   return parsed(schedule).nextRun(new Date(after))?.toISOString() ?? null;
 }
 
-function parsed({ cron, time_zone = "UTC" }: Schedule): Cron {
+type Timing = Pick<Schedule, "cron" | "time_zone">;
+
+function parsed({ cron, time_zone = "UTC" }: Timing): Cron {
   return new Cron(cron, { timezone: time_zone });
 }
 
@@ -28,13 +30,18 @@ export function nameSchedules(
   return given.map((schedule, index) => {
     assertCron(schedule, index);
     const { id: _, ...definition } = schedule;
-    const at = known.findIndex(({ id: _known, ...other }) => isDeepStrictEqual(other, definition));
+    const at = known.findIndex((other) => isDeepStrictEqual(workOf(other), workOf(schedule)));
     const kept = at === -1 ? undefined : known.splice(at, 1)[0];
     return { id: kept?.id ?? unit.newId("schedule"), ...definition };
   });
 }
 
-/** Starts the schedules that are new and stops those that are gone. */
+/** What a schedule does, whether it is paused or not. */
+function workOf({ id: _id, paused: _paused, ...work }: Schedule): Schedule {
+  return work;
+}
+
+/** Starts the schedules that are new, stops those that are gone, pauses and resumes the others. */
 export function syncSchedules(
   unit: Unit,
   { id: personaId, schedules = [] }: PersonaRecord,
@@ -46,6 +53,7 @@ export function syncSchedules(
   for (const record of unit.findAll("schedule", gone)) {
     unit.emit(record, "vendor.bridle.schedule.stopped", {});
   }
+  pauseOrResume(unit, schedules, before);
   const fresh = schedules.filter((schedule) => !isIn(before, schedule));
   const ticks =
     fresh.length === 0 ? [] : unit.awaited(`ticks of ${personaId}`, () => ticksOf(fresh, unit.at));
@@ -58,11 +66,28 @@ export function syncSchedules(
       persona_id: personaId,
       definition,
       session_id: definition.session_id ?? null,
-      next_at: ticks[index] ?? null,
+      next_at: definition.paused === true ? null : (ticks[index] ?? null),
       ...unit.madeBy,
       set_up_by: by,
     };
     unit.emit(schedule, "vendor.bridle.schedule.created", { schedule });
+  }
+}
+
+function pauseOrResume(unit: Unit, schedules: readonly Schedule[], before: readonly Schedule[]): void {
+  const wasPaused = new Map(before.map(({ id, paused = false }) => [id, paused]));
+  const changed = schedules.filter(({ id, paused = false }) => wasPaused.get(id) === !paused);
+  const records = unit.findAll(
+    "schedule",
+    changed.flatMap(({ id }) => id ?? []),
+  );
+  for (const record of records) {
+    if (wasPaused.get(record.id) === false) {
+      unit.emit(record, "vendor.bridle.schedule.stopped", {});
+    } else {
+      const next_at = nextTick(record.definition, Date.parse(unit.at));
+      unit.emit(record, "vendor.bridle.schedule.moved", { next_at });
+    }
   }
 }
 

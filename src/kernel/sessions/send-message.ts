@@ -14,11 +14,10 @@ import type { Unit } from "../core/unit.ts";
 import type { MessageInput } from "../kinds/message.ts";
 import type { SessionRecord } from "../kinds/session.ts";
 import type { TaskRecord } from "../kinds/task.ts";
-import { personaToCall } from "../personas/session-persona.ts";
+import { personaByDefault, personaToCall } from "../personas/session-persona.ts";
 import { addPushConfig, type PushConfigInput, webhookFacts } from "../push/create-push-config.ts";
 import { appendTaskMessage } from "../tasks/append-task-message.ts";
 import { recordQuotaRefusal, submitTask } from "../tasks/submit-task.ts";
-import { defaultAgent } from "../workspaces/ensure-tenant.ts";
 import { createSession } from "./create-session.ts";
 
 export interface SendMessage {
@@ -80,7 +79,7 @@ function begin(unit: Unit, request: SendMessage): TaskRecord {
   const { agent, message, metadata, trace, newTaskId } = request;
   if (agent !== null && unit.deps.agents.find(agent) === undefined) throw notFound("agent", agent);
   const session = conversation(unit, request);
-  const personaId = personaOf(unit, agent, session);
+  const personaId = agent === null ? personaByDefault(unit, session) : personaToCall(unit, agent, session);
   return submitTask.decide(unit, {
     sessionId: session.id,
     taskId: newTaskId,
@@ -89,15 +88,6 @@ function begin(unit: Unit, request: SendMessage): TaskRecord {
     metadata,
     trace,
   });
-}
-
-/** Undefined leaves it to the session, or to the tenant's default. */
-function personaOf(unit: Unit, agent: string | null, session: SessionRecord): string | undefined {
-  if (agent !== null) return personaToCall(unit, agent, session);
-  const named = unit.deps.defaultAgent;
-  return named === defaultAgent || session.persona_id !== null
-    ? undefined
-    : personaToCall(unit, named, session);
 }
 
 function conversation(unit: Unit, { contextId, newSessionId }: SendMessage): SessionRecord {

@@ -13,6 +13,8 @@ import { createSessions, type Sessions } from "./sessions.ts";
 import { createTasks, type Tasks } from "./tasks.ts";
 import { type ClientOptions, createTransport } from "./transport.ts";
 import type { BridleEvent } from "./types.ts";
+import { createVaults, type Vaults } from "./vaults.ts";
+import { type Connectors, createConnectors, createWorkspaces, type Workspaces } from "./workspaces.ts";
 
 export interface EventsOptions extends FollowOptions {
   workspaceId?: string;
@@ -24,6 +26,9 @@ export interface BridleClient {
   tasks: Tasks;
   agents: Agents;
   personas: Personas;
+  workspaces: Workspaces;
+  connectors: Connectors;
+  vaults: Vaults;
   quotas: Quotas;
   apiKeys: ApiKeys;
   adminKey: AdminKeys;
@@ -43,6 +48,9 @@ export function createClient(options: ClientOptions): BridleClient {
     tasks: createTasks(transport, sessions),
     agents: createAgents(transport),
     personas: createPersonas(transport),
+    workspaces: createWorkspaces(transport),
+    connectors: createConnectors(transport),
+    vaults: createVaults(transport),
     quotas: createQuotas(transport),
     apiKeys: createApiKeys(transport),
     adminKey: createAdminKey(transport),

@@ -12,6 +12,7 @@ import type {
   CallOptions,
   Message,
   PageOptions,
+  PushConfig,
   ReplayTaskRequest,
   Task,
   TaskExplanation,
@@ -59,6 +60,8 @@ export interface Tasks extends Listed<Task, ListTasks> {
   answer(id: string, answer: unknown, options?: WriteOptions): Promise<Message>;
   /** Every event of the task, once and in order, until it has ended. */
   events(id: string, options?: FollowOptions): AsyncGenerator<BridleEvent, void, undefined>;
+  /** Its webhooks, oldest first, with how their deliveries go. */
+  webhooks(id: string, options?: CallOptions): Promise<PushConfig[]>;
   /** Its log, line by line: a file that it can be replayed from. */
   export(id: string, options?: CallOptions): AsyncGenerator<string, void, undefined>;
   /** Sends a signal, which the agent's code waits for with `ctx.waitFor`. */
@@ -161,6 +164,9 @@ export function createTasks(transport: Transport, sessions: Sessions): Tasks {
       return transport.resource<Message>("message", `${at(id)}/messages`, ask);
     },
     events: (id, options = {}) => followTask(id, options),
+    async webhooks(id, { signal } = {}) {
+      return (await transport.page<PushConfig>(`${at(id)}/push-configs`, { signal })).items;
+    },
     export: (id, options = {}) => readLines(transport, `${at(id)}/export`, options),
     signal(id, name, payload = null, { idempotencyKey, signal } = {}) {
       const ask = { method: "POST", body: { name, payload }, idempotencyKey, signal } as const;

@@ -3,6 +3,7 @@
 import type { Static } from "typebox";
 import type { EventKind } from "../../kernel/core/events.ts";
 import type { TaskStatus } from "../../kernel/tasks/lifecycle.ts";
+import type * as pushConfigs from "../../surfaces/harn/routes/push-configs.ts";
 import type * as schemas from "../../surfaces/harn/schemas.ts";
 import type * as approvals from "../../surfaces/harn/schemas-approvals.ts";
 import type * as audit from "../../surfaces/harn/schemas-audit.ts";
@@ -14,6 +15,7 @@ import type * as policy from "../../surfaces/harn/schemas-policy.ts";
 import type * as receipts from "../../surfaces/harn/schemas-receipt.ts";
 import type * as sessions from "../../surfaces/harn/schemas-session.ts";
 import type * as tasks from "../../surfaces/harn/schemas-task.ts";
+import type * as vaults from "../../surfaces/harn/schemas-vault.ts";
 import type * as workspaces from "../../surfaces/harn/schemas-workspace.ts";
 
 export type { TaskStatus };
@@ -22,6 +24,13 @@ export type Task = Static<typeof tasks.Task>;
 export type TaskExplanation = Static<typeof tasks.TaskExplanation>;
 export type Agent = Static<typeof knowledge.Agent>;
 export type Persona = Static<typeof policy.Persona>;
+export type Workspace = Static<typeof workspaces.Workspace>;
+export type Connector = Static<typeof knowledge.Connector>;
+export type Vault = Static<typeof vaults.Vault>;
+export type VaultSecret = Static<typeof vaults.VaultSecret>;
+export type MasterKeyRotation = Static<typeof vaults.MasterKeyRotation>;
+/** A webhook of a task. */
+export type PushConfig = Static<typeof pushConfigs.PushConfig>;
 export type ApiKey = Static<typeof keys.ApiKey>;
 export type AdminKey = Static<typeof keys.AdminKey>;
 export type ApiKeyWithMade = Static<typeof keys.ApiKeyWithMade>;
@@ -53,6 +62,14 @@ export type { Receipt } from "../../receipts/schema.ts";
 
 export type CreateSessionRequest = Static<typeof sessions.CreateSessionRequest>;
 export type ForkSessionRequest = Static<typeof sessions.ForkSessionRequest>;
+export type CreatePersonaRequest = Static<typeof policy.CreatePersonaRequest>;
+export type UpdatePersonaRequest = Static<typeof policy.UpdatePersonaRequest>;
+export type CreateWorkspaceRequest = Static<typeof workspaces.CreateWorkspaceRequest>;
+export type UpdateWorkspaceRequest = Static<typeof workspaces.UpdateWorkspaceRequest>;
+export type CreateConnectorRequest = Static<typeof knowledge.CreateConnectorRequest>;
+export type UpdateConnectorRequest = Static<typeof knowledge.UpdateConnectorRequest>;
+export type CreateVaultRequest = Static<typeof vaults.CreateVaultRequest>;
+export type SetSecretRequest = Static<typeof vaults.SetSecretRequest>;
 export type CreateApiKeyRequest = Static<typeof keys.CreateApiKeyRequest>;
 export type CreateQuotaRequest = Static<typeof policy.CreateQuotaRequest>;
 export type UpdateQuotaRequest = Static<typeof policy.UpdateQuotaRequest>;

@@ -27,6 +27,7 @@ export const RuntimeMetadata = Type.Object({
   version: Type.String(),
   protocol_version: Type.String(),
   adapter: Type.String(),
+  default_agent: Type.String({ description: "The agent that gets work which names none." }),
   retention_days: Nullable(
     Type.Number({
       description: "How long what ended stays in the log and can be replayed; null is for ever.",

@@ -20,6 +20,7 @@ const Schedule = Type.Object({
   input: Type.Optional(JsonObject),
   workspace_id: Type.Optional(Type.String()),
   session_id: Type.Optional(Type.String()),
+  paused: Type.Optional(Type.Boolean()),
 });
 
 const Trigger = Type.Object({

@@ -126,12 +126,13 @@ export function discoveryRoutes(kernel: Kernel, facts: ServerFacts, a2aCard: () 
       summary: "What runs here.",
       tag: "Runtime",
       response: RuntimeMetadata,
-      async handle({ store, caller, kernel: { retainMs } }) {
+      async handle({ store, caller, kernel: { retainMs, defaultAgent } }) {
         return {
           object: "runtime",
           version: facts.version,
           protocol_version: protocolVersion,
           adapter: "bridle",
+          default_agent: defaultAgent,
           retention_days: retainMs === null ? null : retainMs / dayMs,
           session_count: await store.of(caller.tenantId).count("session"),
           task_count: await store.of(caller.tenantId).count("task"),

@@ -10,7 +10,7 @@ import { ListOf } from "../schemas.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 
-const PushConfig = Envelope("push_config", {
+export const PushConfig = Envelope("push_config", {
   workspace_id: Type.String(),
   session_id: Type.String(),
   task_id: Type.String(),
