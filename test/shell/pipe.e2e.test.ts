@@ -107,7 +107,7 @@ describe("bridle shell in a pipe", { concurrency: 3 }, () => {
 
   test("SHL-54 the server's default agent answers until another one is chosen", async () => {
     await using other = await startServer({ flags: ["--default-agent", "rehearsal"] });
-    const ended = await talk(["say first", "/agent ecko", "/agents", "/agent echo", "second"], [], {
+    const ended = await talk(["say first", "/agents", "/agent echo", "second", "/agent ecko"], [], {
       url: other.url,
     });
     assert.match(ended.stdout, /^first\n[\s\S]*rehearsal [\s\S]*\nsecond\n$/);
