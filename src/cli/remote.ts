@@ -24,8 +24,9 @@ export interface RemoteSettings {
   data: string;
 }
 
-export function withRemoteOptions(command: Command): Command {
-  return command
+/** `fromProject`: where nothing says which server, the configuration of the project in this directory does. */
+export function withRemoteOptions(command: Command, { fromProject = true } = {}): Command {
+  const remote = command
     .addOption(
       new Option(
         "--url <url>",
@@ -44,8 +45,8 @@ export function withRemoteOptions(command: Command): Command {
       new Option("--data <directory>", "the server's data directory, where its key is")
         .env("BRIDLE_DATA")
         .default(defaultConfig.dataDirectory),
-    )
-    .hook("preAction", () => useProjectData(command));
+    );
+  return fromProject ? remote.hook("preAction", () => useProjectData(command)) : remote;
 }
 
 /** A project may keep its data elsewhere. Its configuration is code and takes a moment, so it is asked only when needed. */

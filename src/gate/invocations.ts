@@ -3,7 +3,8 @@
  * too. Programs that run others in ways of their own (interpreters, editors) are only seen as themselves.
  */
 
-import { readShellLine, type ShellCommand, type ShellOptions, type Word } from "./shell-lines.ts";
+import { readShellLine, type ShellCommand } from "./shell-lines.ts";
+import type { ShellOptions, Word } from "./shell-words.ts";
 
 export interface Invocation {
   words: Word[];

@@ -10,7 +10,7 @@ import { hostsIn, isHostLike } from "./hosts.ts";
 import { type Invocation, programOf, runsOthers } from "./invocations.ts";
 import { escaped, matchesPath, realPathOf } from "./paths.ts";
 import { type GateRisk, type GateRule, gateRisks } from "./policy.ts";
-import type { Word } from "./shell-lines.ts";
+import type { Word } from "./shell-words.ts";
 
 /** What is to be decided about: one invocation of a command, or one use of a tool. */
 export interface Subject {

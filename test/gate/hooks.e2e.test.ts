@@ -5,6 +5,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { useStanding } from "../../src/cli/gate/standing.ts";
+import { Remote } from "../../src/cli/remote.ts";
 import { run } from "../support/cli.ts";
 import type { Json } from "../support/client.ts";
 import { environment } from "../support/server.ts";
@@ -123,11 +125,17 @@ test("GAT-8 a standing permission covers exactly its words until it is used up o
     const { code } = await world.decided(hook(bash(line)), line.slice(0, 18), "deny");
     assert.equal(code, 2, line);
   }
-  for (const line of ["git push origin main", "git 'push' origin"]) {
-    const used = await hook(bash(line));
-    assert.ok(isYes(used), used.stderr);
-    assert.match(used.stdout, new RegExp(task_id));
-  }
+  const used = await hook(bash("git 'push' origin main"));
+  assert.ok(isYes(used), used.stderr);
+  assert.match(used.stdout, new RegExp(task_id));
+  const remote = new Remote({ url: world.stage.server.url, key: world.key, data: "/none" });
+  const subject = { tool: "Bash", kind: "shell", line: "git push origin" };
+  // Right behind a use, and three at once: the last one is taken once.
+  const atOnce = await Promise.all([1, 2, 3].map(() => useStanding(remote, subject, world.project, null)));
+  assert.deepEqual(
+    atOnce.filter((taken) => taken !== null),
+    [task_id],
+  );
   const third = await world.decided(hook(bash("git push origin third")), "origin third", "deny");
   assert.equal(third.code, 2, "it is used up");
   // Denied by the policy stays denied.

@@ -133,6 +133,13 @@ test("GAT-5 without a server, a key, an approver or a signature nothing runs", a
     [13, true],
     away.stderr,
   );
+  // The directory that is guarded does not say which server decides.
+  const nowhere = await world.gate(["run", "--", "./deploy", "x"], { env: { BRIDLE_URL: undefined } });
+  assert.deepEqual(
+    [nowhere.code, /not known which server decides/.test(nowhere.stderr)],
+    [13, true],
+    nowhere.stderr,
+  );
   const stranger = await world.gate(["run", "--", "./deploy", "x"], { env: { BRIDLE_KEY: "wrong-key" } });
   assert.deepEqual([stranger.code, /scopes/.test(stranger.stderr)], [13, true], stranger.stderr);
   // An administrator answers over the API, where the persona wants no signature.

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { runProgram } from "../../src/cli/program.ts";
 import { environment, main } from "./server.ts";
@@ -60,30 +61,18 @@ export async function bridle(
   args: string[],
   options: RunOptions & { server?: { url: string } } = {},
 ): Promise<Ended> {
-  const { server, env = {}, cwd, input } = options;
+  const { server, env = {} } = options;
   const url = server === undefined ? {} : { BRIDLE_URL: server.url };
   const all = { ...url, ...env };
-  const ended =
-    needsProcess(args) || input !== undefined
-      ? await runNode([main, ...args], { ...options, env: all })
-      : await inTurn(() => runHere(args, all, cwd));
+  const ended = needsProcess(args)
+    ? await runNode([main, ...args], { ...options, env: all })
+    : await inTurn(() => runHere(args, { ...options, env: all }));
   if (options.showsStacks !== true) assertNoStack(ended);
   return { ...ended, stderr: withoutProgress(ended.stderr) };
 }
 
 /** They end the process themselves, live until a signal, or load a project, whose files are loaded once in a process. */
-const ownProcess = new Set([
-  "acp",
-  "config",
-  "dev",
-  "doctor",
-  "gate",
-  "gateway",
-  "init",
-  "serve",
-  "shell",
-  "tour",
-]);
+const ownProcess = new Set(["acp", "config", "dev", "doctor", "gateway", "init", "serve", "shell", "tour"]);
 const tried = new Set<string>();
 
 /** Each command runs once as a process, which shows that nothing keeps it from ending; after that here, at a tenth of the cost. */
@@ -107,14 +96,14 @@ function inTurn(command: () => Promise<Ended>): Promise<Ended> {
 
 async function runHere(
   args: string[],
-  env: Record<string, string | undefined>,
-  cwd = process.cwd(),
+  { env = {}, cwd = process.cwd(), input = "" }: RunOptions,
 ): Promise<Ended> {
   const texts = { stdout: "", stderr: "" };
   const real = {
     argv: process.argv,
     env: process.env,
     cwd: process.cwd(),
+    stdin: process.stdin,
     exitCode: process.exitCode,
     stdout: process.stdout.write,
     stderr: process.stderr.write,
@@ -123,6 +112,7 @@ async function runHere(
   process.argv = [process.execPath, main, ...args];
   process.env = Object.fromEntries(given);
   process.chdir(cwd);
+  setStdin(Readable.from([Buffer.from(input)]));
   // A test that failed before in this process has set it.
   process.exitCode = undefined;
   for (const name of ["stdout", "stderr"] as const) {
@@ -141,9 +131,14 @@ async function runHere(
     process.argv = real.argv;
     process.env = real.env;
     process.chdir(real.cwd);
+    setStdin(real.stdin);
     process.stdout.write = real.stdout;
     process.stderr.write = real.stderr;
   }
+}
+
+function setStdin(value: Readable): void {
+  Object.defineProperty(process, "stdin", { value, configurable: true });
 }
 
 /** What takes more than a second says how far it is; whether it does is up to the machine. */

@@ -53,14 +53,14 @@ function addAskingCommands(gate: Command): void {
 }
 
 function addRecordCommands(gate: Command): void {
-  withRemoteOptions(gate.command("log"))
+  withGateServer(gate.command("log"))
     .description("What gates decided, newest first, and what came of it.")
     .addOption(new Option("--limit <n>", "so many").default(20).argParser(wholeNumber(1, 200)))
     .option("--json", "JSON lines, for scripts")
     .action(async (settings: LogSettings) => {
       await (await import("../gate/log.ts")).log(settings);
     });
-  withRemoteOptions(gate.command("proof <task>"))
+  withGateServer(gate.command("proof <task>"))
     .description("Export what was shown, what was signed and by whom, and what ran.")
     .option("--out <file>", "where to; standard output without it")
     .option("--json", "JSON, for scripts")
@@ -75,7 +75,7 @@ function addRecordCommands(gate: Command): void {
 }
 
 function addStandingCommands(gate: Command): void {
-  withJson(withRemoteOptions(gate.command("permit [command...]")))
+  withJson(withGateServer(gate.command("permit [command...]")))
     .description(
       "Ask an approver to sign that commands with these first words, or edits below a path, need no asking for a while.",
     )
@@ -89,12 +89,12 @@ function addStandingCommands(gate: Command): void {
     .action(async (argv: string[], settings: PermitSettings) => {
       await (await import("../gate/standing.ts")).permit(argv, settings);
     });
-  withJson(withRemoteOptions(gate.command("permits")))
+  withJson(withGateServer(gate.command("permits")))
     .description("The standing permissions that hold.")
     .action(async (settings: RemoteSettings & JsonSettings) => {
       await (await import("../gate/standing.ts")).permits(settings);
     });
-  withJson(withRemoteOptions(gate.command("revoke <task>")))
+  withJson(withGateServer(gate.command("revoke <task>")))
     .description("Revoke a standing permission, at once.")
     .action(async (taskId: string, settings: RemoteSettings & JsonSettings) => {
       await (await import("../gate/standing.ts")).revoke(taskId, settings);
@@ -135,6 +135,11 @@ function addHookCommands(gate: Command): void {
     });
 }
 
+/** A guarded tool may write into the project: neither its configuration nor its data directory says which server decides. */
+function withGateServer(command: Command): Command {
+  return withRemoteOptions(command, { fromProject: false });
+}
+
 const exitHelp = `
 Exit codes: 0 approved (of run: that of the command), 10 denied, 11 nobody
 decided in time, 12 there is no approver, 13 it could not be asked. Nothing is
@@ -143,7 +148,7 @@ done without an approval.`;
 const waitSecondsMax = 8 * 60 * 60;
 
 function withAsking(command: Command): Command {
-  return withRemoteOptions(withPolicy(command))
+  return withGateServer(withPolicy(command))
     .addOption(new Option("--risk <risk>", "what the approver is told, at least").choices(gateRisks))
     .addOption(
       new Option("--wait <duration>", "how long an approver has: 90s, 10m, 2h")

@@ -2,10 +2,10 @@
 
 import { readFileSync } from "node:fs";
 import { toolRequest } from "../../gate/request.ts";
-import { Remote } from "../remote.ts";
 import { escapedJson } from "../terminal/text.ts";
 import { decide } from "./decision.ts";
 import { denialOf } from "./denial.ts";
+import { gateRemote } from "./gate-remote.ts";
 import { settleDead } from "./journal.ts";
 import { type AskSettings, inputFor, sayAsked, stopSignal } from "./run.ts";
 
@@ -18,14 +18,15 @@ const payloadBytesMax = 512 * 1024;
 
 /** Always asks: what a script names for approval no policy answers. */
 export async function ask(settings: AskCommandSettings): Promise<void> {
-  const signal = stopSignal();
+  using stop = stopSignal();
+  const { signal } = stop;
   try {
     const { action, payload, risk = "medium", wait } = settings;
     const details = payload === undefined ? null : payloadIn(payload);
     const request = toolRequest({ tool: "ask", from: "script", details, cwd: process.cwd() });
     const finding = { action: "ask", rule: null, what: action, why: "a script asks" } as const;
     const verdict = { action: "ask", risk, finding, findings: [finding] } as const;
-    const remote = new Remote(settings);
+    const remote = gateRemote(settings);
     await settleDead(remote);
     const input = inputFor(action, { ...verdict, findings: [finding] }, request, { runs: false, wait });
     const { taskId, proof } = await decide({ remote, input, signal, onAsked: sayAsked(action) });

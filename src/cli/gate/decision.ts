@@ -24,8 +24,8 @@ export interface Asking {
   onAsked?(approvers: readonly string[]): void;
 }
 
-/** How long it may take until the server has asked somebody. */
-const askedMsMax = 3_000;
+/** How long it may take until the server has asked somebody, on a busy machine too. */
+const askedMsMax = 10_000;
 
 /** Throws `Denied` for everything that is not a verified yes. */
 export async function decide(asking: Asking): Promise<Approved> {
@@ -101,7 +101,7 @@ async function untilDecided({ remote, signal }: Asking, { id }: Task): Promise<T
   for await (const { event } of tasks.events(id, { signal })) {
     if (!["task.input_required", "task.completed", "task.failed", "task.canceled"].includes(event)) continue;
     const task = await tasks.get(id, { signal });
-    if (task.status !== "AUTH_REQUIRED") return task;
+    if (isFinal(task) || task.status === "INPUT_REQUIRED") return task;
   }
   return await tasks.get(id, { signal });
 }

@@ -8,10 +8,11 @@ import { adapterNamed } from "../../gate/hooks/adapters.ts";
 import { loadPolicy } from "../../gate/policy-files.ts";
 import { toolRequest } from "../../gate/request.ts";
 import { isRecord } from "../../sdk/client/errors.ts";
-import { Remote } from "../remote.ts";
+import type { Remote } from "../remote.ts";
 import { oneLine } from "../terminal/text.ts";
 import { decide } from "./decision.ts";
 import { Denied, denialOf } from "./denial.ts";
+import { gateRemote } from "./gate-remote.ts";
 import { type AskSettings, inputFor, stopSignal } from "./run.ts";
 import { useStanding } from "./standing.ts";
 
@@ -73,14 +74,15 @@ async function decideUse(
   const cwd = place ?? process.cwd();
   const { policy } = loadPolicy(cwd, settings.policy);
   const verdict = decideGate(policy, subject, { cwd, home: homedir() });
-  const remote = new Remote(settings);
+  const remote = gateRemote(settings);
   const sessionId = await sessionFor(remote, adapter.name, session);
   const request = toolRequest({ tool: subject.tool, from: adapter.name, details, cwd });
   const wait = Math.min(settings.wait, hookWaitSeconds);
   const asked = inputFor(actionOf(adapter, subject), verdict, request, { runs: false, wait });
   const standing = verdict.action === "ask" ? await useStanding(remote, subject, cwd, sessionId) : null;
   const final = standing === null ? asked : { ...asked, decision: "allow" as const, standing_task: standing };
-  await decide({ remote, input: final, sessionId, signal: stopSignal() });
+  using stop = stopSignal();
+  await decide({ remote, input: final, sessionId, signal: stop.signal });
   if (standing !== null) return `A standing permission covers it (${standing}).`;
   return verdict.action === "ask"
     ? "An approver signed it."

@@ -2,10 +2,11 @@
 
 import { isRecord } from "../../sdk/client/errors.ts";
 import { isFinal, type Task } from "../../sdk/client/index.ts";
-import { Remote, type RemoteSettings } from "../remote.ts";
+import type { Remote, RemoteSettings } from "../remote.ts";
 import { table } from "../terminal/table.ts";
 import { escapedJson } from "../terminal/text.ts";
 import { asksFor, outputOf } from "./decision.ts";
+import { gateRemote } from "./gate-remote.ts";
 import { settleDead } from "./journal.ts";
 
 export interface LogSettings extends RemoteSettings {
@@ -27,7 +28,7 @@ export interface GateRecord {
 }
 
 export async function log(settings: LogSettings): Promise<void> {
-  const remote = new Remote(settings);
+  const remote = gateRemote(settings);
   await settleDead(remote);
   const { items } = await remote.client.tasks.list({ agent: "gate", limit: settings.limit });
   const records = await Promise.all(items.map((task) => recordOf(remote, task)));

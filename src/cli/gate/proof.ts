@@ -12,11 +12,12 @@ import { publicKeysIn } from "../../receipts/public-keys.ts";
 import { verifyReceipt } from "../../receipts/verify.ts";
 import { isRecord } from "../../sdk/client/errors.ts";
 import type { Artifact, Task } from "../../sdk/client/index.ts";
-import { Remote, type RemoteSettings } from "../remote.ts";
+import type { Remote, RemoteSettings } from "../remote.ts";
 import { taskIdOf } from "../task/find-task.ts";
 import { type JsonSettings, show } from "../terminal/output.ts";
 import { oneLine } from "../terminal/text.ts";
 import { proofOf } from "./decision.ts";
+import { gateRemote } from "./gate-remote.ts";
 import { detailsIn, digestOf, whyNotSigned } from "./verify.ts";
 
 const format = "bridle-gate-proof-1";
@@ -25,7 +26,7 @@ export async function exportProof(
   named: string,
   settings: RemoteSettings & JsonSettings & { out?: string },
 ): Promise<void> {
-  const remote = new Remote(settings);
+  const remote = gateRemote(settings);
   const taskId = await taskIdOf(remote.client, named);
   const task = await remote.client.tasks.get(taskId);
   if (task.receipt_id === null) throw new Error(`${taskId} has not ended yet, or has no receipt.`);

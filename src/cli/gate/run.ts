@@ -9,10 +9,11 @@ import { decideGate, type GateVerdict } from "../../gate/decide.ts";
 import type { GateRisk } from "../../gate/policy.ts";
 import { loadPolicy } from "../../gate/policy-files.ts";
 import { bindCommand, type CommandRequest, environmentOf, whatChanged } from "../../gate/request.ts";
-import { Remote, type RemoteSettings } from "../remote.ts";
+import type { Remote, RemoteSettings } from "../remote.ts";
 import { oneLine } from "../terminal/text.ts";
 import { answerOnceAsked, decide } from "./decision.ts";
 import { Denied, denialOf } from "./denial.ts";
+import { gateRemote } from "./gate-remote.ts";
 import { forgetRunning, settleDead, writeRunning } from "./journal.ts";
 import { digestOf } from "./verify.ts";
 
@@ -29,13 +30,13 @@ export interface RunSettings extends AskSettings {
 }
 
 export async function run(argv: readonly string[], settings: RunSettings): Promise<void> {
-  const stopped = stopSignal();
+  using stop = stopSignal();
   try {
-    process.exitCode = await runApproved(argv, settings, stopped);
+    process.exitCode = await runApproved(argv, settings, stop.signal);
   } catch (error) {
     const { message, exitCode } = denialOf(error);
     process.stderr.write(`bridle gate: not run. ${message}\n`);
-    process.exitCode = stopped.aborted ? 130 : exitCode;
+    process.exitCode = stop.signal.aborted ? 130 : exitCode;
   }
 }
 
@@ -55,13 +56,15 @@ async function runApproved(
     ...(settings.risk === undefined ? {} : { risk: settings.risk }),
   };
   const verdict = decideGate(policy, subject, { cwd: request.cwd, home: homedir() });
-  const remote = new Remote(settings);
+  const remote = gateRemote(settings);
   await settleDead(remote);
   const action = `run ${commandText(argv)}`;
   const input = inputFor(action, verdict, request, { runs: true, wait: settings.wait });
   const { taskId } = await decide({ remote, input, signal, onAsked: sayAsked(action) });
   return await runOnce(remote, taskId, request, action, settings);
 }
+
+const recordedMsMax = 5_000;
 
 /** The server takes the answer to "it starts" once: whoever has given it runs it, and nobody else ever does. */
 async function runOnce(
@@ -87,6 +90,8 @@ async function runOnce(
   try {
     await answerOnceAsked(remote, taskId, "exit_code", end);
     forgetRunning(taskId);
+    // Whoever looks at the log next finds it there.
+    await tasks.wait(taskId, { timeoutMs: recordedMsMax }).catch(() => null);
   } catch {
     // It is kept, and the next gate delivers it.
     process.stderr.write(`bridle gate: the outcome could not be sent yet (task ${taskId}).\n`);
@@ -103,10 +108,11 @@ async function execute(
   const output = isTty ? "inherit" : "pipe";
   const child = spawn(program.path, args, { cwd, env, argv0, stdio: ["inherit", output, output] });
   const forward = (signal: NodeJS.Signals) => child.kill(signal);
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, forward);
+  for (const signal of endings) process.on(signal, forward);
   const [stdout, stderr] = [hashing(child.stdout, process.stdout), hashing(child.stderr, process.stderr)];
   return await new Promise((resolve) => {
-    const ended = (exit_code: number | null, signal: string | null) =>
+    const ended = (exit_code: number | null, signal: string | null) => {
+      for (const ending of endings) process.off(ending, forward);
       resolve({
         exit_code,
         signal,
@@ -114,6 +120,7 @@ async function execute(
         stderr_sha256: stderr?.digest("hex") ?? null,
         ended_at: new Date().toISOString(),
       });
+    };
     child.once("error", (error) => {
       process.stderr.write(`bridle gate: ${oneLine(error.message)}\n`);
       ended(127, null);
@@ -161,9 +168,17 @@ export function sayAsked(action: string): (approvers: readonly string[]) => void
   };
 }
 
+const endings = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
 /** Aborted when somebody stops the gate while it waits. */
-export function stopSignal(): AbortSignal {
+export function stopSignal(): { signal: AbortSignal } & Disposable {
   const stopping = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stopping.abort());
-  return stopping.signal;
+  const stop = () => stopping.abort();
+  for (const ending of endings) process.once(ending, stop);
+  return {
+    signal: stopping.signal,
+    [Symbol.dispose]() {
+      for (const ending of endings) process.off(ending, stop);
+    },
+  };
 }

@@ -7,15 +7,16 @@ import { homedir } from "node:os";
 import { decideGate } from "../../gate/decide.ts";
 import { loadPolicy } from "../../gate/policy-files.ts";
 import { toolRequest } from "../../gate/request.ts";
-import { Remote } from "../remote.ts";
 import { oneLine } from "../terminal/text.ts";
 import { decide } from "./decision.ts";
 import { denialOf, gateExit } from "./denial.ts";
+import { gateRemote } from "./gate-remote.ts";
 import { type AskSettings, inputFor, sayAsked, stopSignal } from "./run.ts";
 import { useStanding } from "./standing.ts";
 
 export async function guard(line: string, settings: AskSettings): Promise<void> {
-  const signal = stopSignal();
+  using stop = stopSignal();
+  const { signal } = stop;
   try {
     const cwd = process.cwd();
     const { policy } = loadPolicy(cwd, settings.policy);
@@ -29,7 +30,7 @@ export async function guard(line: string, settings: AskSettings): Promise<void> 
       ({ rule, what }) => rule !== null || (hasRules && what === "the line"),
     );
     if (!isAbout) return;
-    const remote = new Remote(settings);
+    const remote = gateRemote(settings);
     const action = oneLine(`shell: ${line}`).slice(0, 300);
     const request = toolRequest({ tool: "shell", from: "shell", details: { line }, cwd });
     const standing = verdict.action === "ask" ? await useStanding(remote, subject, cwd, null) : null;

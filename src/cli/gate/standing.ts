@@ -3,19 +3,22 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { hostname, userInfo } from "node:os";
 import { resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import type { GateSubject } from "../../gate/decide.ts";
 import { type GateRisk, gateRisks } from "../../gate/policy.ts";
 import { covers, readStanding, type StandingRequest } from "../../gate/standing.ts";
+import type { ApprovalProof } from "../../harp/core/proof.ts";
 import type { Task } from "../../sdk/client/index.ts";
-import { isRefusal, Remote, type RemoteSettings } from "../remote.ts";
+import { isRefusal, type Remote, type RemoteSettings } from "../remote.ts";
 import { taskIdOf } from "../task/find-task.ts";
 import { type JsonSettings, show } from "../terminal/output.ts";
 import { oneLine } from "../terminal/text.ts";
 import { asksFor, decide, proofOf } from "./decision.ts";
-import { denialOf } from "./denial.ts";
+import { Denied, denialOf } from "./denial.ts";
+import { gateRemote } from "./gate-remote.ts";
 import { inputOf } from "./log.ts";
 import { commandText, sayAsked, stopSignal } from "./run.ts";
-import { digestOf, verifySigned } from "./verify.ts";
+import { digestOf, type PermissionProof, verifySigned } from "./verify.ts";
 
 export interface PermitSettings extends RemoteSettings, JsonSettings {
   path?: string;
@@ -26,10 +29,15 @@ export interface PermitSettings extends RemoteSettings, JsonSettings {
 }
 
 const candidatesMax = 100;
+/** Between two uses the server asks for the next one, which is a matter of milliseconds. */
+const nextUsePauseMs = 20;
+const nextUseMsMax = 10_000;
+const lostRace = ["conflict", "invalid_state_transition"];
 
 /** Waits until it is signed; from then on it holds without this process. */
 export async function permit(argv: readonly string[], settings: PermitSettings): Promise<void> {
-  const signal = stopSignal();
+  using stop = stopSignal();
+  const { signal } = stop;
   try {
     const request = requestFor(argv, settings);
     const what = "argv" in request ? `run ${commandText(request.argv)} …` : `edits in ${request.path}`;
@@ -47,7 +55,7 @@ export async function permit(argv: readonly string[], settings: PermitSettings):
       standing_uses: request.uses,
       scope: settings.session === undefined ? ("timebox" as const) : ("session" as const),
     };
-    const remote = new Remote(settings);
+    const remote = gateRemote(settings);
     const sessionId = settings.session === undefined ? {} : { sessionId: settings.session };
     const { taskId } = await decide({ remote, input, signal, onAsked: sayAsked(action), ...sessionId });
     show(
@@ -88,57 +96,64 @@ export async function useStanding(
   for (const task of await standingTasks(remote)) {
     const request = standingIn(task);
     if (request === null || !covers(request, subject, cwd, Date.now())) continue;
-    if (await isTaken(remote, task, request, sessionId)) return task.id;
+    if (await isTaken(remote, task.id, request, sessionId)) return task.id;
   }
   return null;
 }
 
-async function standingTasks(remote: Remote): Promise<Task[]> {
-  const { items } = await remote.client.tasks.list({
-    agent: "gate",
-    status: "INPUT_REQUIRED",
-    limit: candidatesMax,
-  });
-  return items.filter(({ waiting_for }) => asksFor(waiting_for?.schema, "use"));
+/** Also those that another use has just been taken of. */
+async function standingTasks({ client: { tasks } }: Remote): Promise<Task[]> {
+  const listed = (["WORKING", "INPUT_REQUIRED"] as const).map((status) =>
+    tasks.list({ agent: "gate", status, limit: candidatesMax }),
+  );
+  const found = (await Promise.all(listed)).flatMap(({ items }) => items);
+  const byId = new Map(found.map((task) => [task.id, task]));
+  return [...byId.values()].filter((task) => standingIn(task) !== null);
 }
 
 async function isTaken(
   remote: Remote,
-  task: Task,
+  taskId: string,
   request: StandingRequest,
   sessionId: string | null,
 ): Promise<boolean> {
-  const { items } = await remote.client.approvals.list({ taskId: task.id });
-  const [asked] = items;
-  if (asked === undefined) return false;
-  try {
-    const digest = digestOf(request);
-    const proof = await verifySigned(await proofOf(remote, asked.id), { request, digest }, Date.now());
-    if (
-      !isInScope(
-        proof.decisions.map(({ decision }) => decision.scope),
-        task,
-        sessionId,
-      )
-    )
-      return false;
-    await remote.client.tasks.answer(task.id, { use: randomUUID(), digest });
-    return true;
-  } catch (error) {
-    // Used up meanwhile, revoked, expired: then somebody is asked.
-    if (isRefusal(error) || (error instanceof Error && error.name === "Denied")) return false;
-    throw error;
+  const { tasks } = remote.client;
+  for (const until = Date.now() + nextUseMsMax; Date.now() < until; await delay(nextUsePauseMs)) {
+    const task = await tasks.get(taskId);
+    if (task.status === "WORKING") continue;
+    if (!asksFor(task.waiting_for?.schema, "use")) return false;
+    try {
+      const digest = digestOf(request);
+      const proof = await verifySigned(await signedFor(remote, taskId), { request, digest }, Date.now());
+      if (!isInScope(proof, task, sessionId)) return false;
+      await tasks.answer(taskId, { use: randomUUID(), digest });
+      return true;
+    } catch (error) {
+      // Somebody else took this use; there may be another one.
+      if (isRefusal(error) && lostRace.includes(error.code)) continue;
+      // Revoked or expired meanwhile: then somebody is asked.
+      if (isRefusal(error) || error instanceof Denied) return false;
+      throw error;
+    }
   }
+  return false;
+}
+
+async function signedFor(remote: Remote, taskId: string): Promise<PermissionProof> {
+  const { items } = await remote.client.approvals.list({ taskId });
+  const [asked] = items;
+  if (asked === undefined) throw new Denied("Nobody was asked for it.");
+  return await proofOf(remote, asked.id);
 }
 
 /** Who signed for one use gave one; who signed for a session gave it to that session. */
 function isInScope(
-  scopes: readonly string[],
+  { decisions }: ApprovalProof,
   { session_id, waiting_for }: Task,
   sessionId: string | null,
 ): boolean {
   const isFirst = waiting_for?.description.endsWith(": 1.") === true;
-  return scopes.every((scope) => {
+  return decisions.every(({ decision: { scope } }) => {
     if (scope === "timebox") return true;
     return scope === "session" ? session_id === sessionId : scope === "once" && isFirst;
   });
@@ -149,7 +164,7 @@ function standingIn(task: Task): StandingRequest | null {
 }
 
 export async function permits(settings: RemoteSettings & JsonSettings): Promise<void> {
-  const tasks = await standingTasks(new Remote(settings));
+  const tasks = await standingTasks(gateRemote(settings));
   const found = tasks.map((task) => ({
     task_id: task.id,
     ...standingIn(task),
@@ -164,7 +179,7 @@ export async function permits(settings: RemoteSettings & JsonSettings): Promise<
 
 /** At once: the next use finds nothing. */
 export async function revoke(named: string, settings: RemoteSettings & JsonSettings): Promise<void> {
-  const { client } = new Remote(settings);
+  const { client } = gateRemote(settings);
   const taskId = await taskIdOf(client, named);
   const { status } = await client.tasks.cancel(taskId, {
     reason: "the permission was revoked",
