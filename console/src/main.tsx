@@ -9,6 +9,7 @@ import { applyTheme } from "./shell/theme.ts";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/parts.css";
+import "./styles/values.css";
 import "./styles/shell.css";
 
 applyTheme();

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { text } from "../text.ts";
 import { ErrorNote } from "./ErrorNote.tsx";
 import { ReasonField, reasonIn } from "./ReasonField.tsx";
+import { useRequest } from "./useRequest.ts";
 
 interface VerdictProps {
   approve: string;
@@ -14,19 +15,9 @@ interface VerdictProps {
 }
 
 export function Verdict({ approve, deny, reasonCharsMax, reasonHelp, decide }: VerdictProps) {
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { isBusy, error, send } = useRequest();
   const [reason, setReason] = useState("");
-  const run = async (isApproved: boolean) => {
-    setBusy(true);
-    setError(null);
-    try {
-      await decide(isApproved, reasonIn(reason));
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
-  };
+  const run = (isApproved: boolean) => send(() => decide(isApproved, reasonIn(reason)));
   const limits = {
     ...(reasonCharsMax === undefined ? {} : { charsMax: reasonCharsMax }),
     ...(reasonHelp === undefined ? {} : { help: reasonHelp }),

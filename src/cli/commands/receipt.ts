@@ -11,6 +11,12 @@ type ExportSettings = RemoteSettings &
 
 export function addReceiptCommands(program: Command): void {
   const receipt = program.command("receipt").description("Verify receipts and take them along.");
+  addVerify(receipt);
+  addRequest(receipt);
+  addExport(receipt);
+}
+
+function addVerify(receipt: Command): void {
   withJson(
     receipt
       .command("verify <file>")
@@ -37,6 +43,9 @@ export function addReceiptCommands(program: Command): void {
     );
     if (!valid) process.exitCode = 1;
   });
+}
+
+function addRequest(receipt: Command): void {
   withRemoteOptions(
     receipt
       .command("request")
@@ -54,6 +63,9 @@ export function addReceiptCommands(program: Command): void {
     const issued = await new Remote(settings).client.receipts.request({ object, id });
     show({ json: true }, issued, () => "");
   });
+}
+
+function addExport(receipt: Command): void {
   withRemoteOptions(
     withOut(
       receipt
@@ -65,30 +77,32 @@ export function addReceiptCommands(program: Command): void {
           "also write what approvers signed, to <out>.artifacts.jsonl; `verify` checks it against the signatures",
         ),
     ),
-  ).action(async (settings: ExportSettings, command: Command) => {
-    const { workspace, out, withArtifacts } = settings;
-    if (withArtifacts === true && out === undefined) {
-      command.error("error: say with --out where to write: --with-artifacts makes a second file beside it.");
-    }
-    const remote = new Remote(settings);
-    const lines = remote.lines(`/v1/workspaces/${encodeURIComponent(workspace)}/receipts/export`);
-    let total: number | undefined;
-    const counted = (line: number, text: string) => {
-      if (line === 1) total = countIn(text);
-      return line - linesBefore;
-    };
-    const count = await withProgress("receipts exported", (shown) =>
-      writeLines(lines, out, (line, text) => shown.at(Math.max(0, counted(line, text)), total)),
-    );
-    const receipts = count - linesBefore;
-    const artifacts =
-      withArtifacts === true && out !== undefined
-        ? await (await import("./approved-artifacts.ts")).writeArtifacts(remote, out)
-        : undefined;
-    const facts = { workspace_id: workspace, receipts, ...(artifacts === undefined ? {} : { artifacts }) };
-    const signed = artifacts === undefined ? "" : `, ${artifacts} signed artifacts`;
-    showWritten(settings, facts, `${receipts} receipts of ${workspace}${signed}`);
-  });
+  ).action(exportReceipts);
+}
+
+async function exportReceipts(settings: ExportSettings, command: Command): Promise<void> {
+  const { workspace, out, withArtifacts } = settings;
+  if (withArtifacts === true && out === undefined) {
+    command.error("error: say with --out where to write: --with-artifacts makes a second file beside it.");
+  }
+  const remote = new Remote(settings);
+  const lines = remote.lines(`/v1/workspaces/${encodeURIComponent(workspace)}/receipts/export`);
+  let total: number | undefined;
+  const counted = (line: number, text: string) => {
+    if (line === 1) total = countIn(text);
+    return line - linesBefore;
+  };
+  const count = await withProgress("receipts exported", (shown) =>
+    writeLines(lines, out, (line, text) => shown.at(Math.max(0, counted(line, text)), total)),
+  );
+  const receipts = count - linesBefore;
+  const artifacts =
+    withArtifacts === true && out !== undefined
+      ? await (await import("./approved-artifacts.ts")).writeArtifacts(remote, out)
+      : undefined;
+  const facts = { workspace_id: workspace, receipts, ...(artifacts === undefined ? {} : { artifacts }) };
+  const signed = artifacts === undefined ? "" : `, ${artifacts} signed artifacts`;
+  showWritten(settings, facts, `${receipts} receipts of ${workspace}${signed}`);
 }
 
 /** The header of a bundle, and the keys. */

@@ -83,124 +83,122 @@ export function isFinal({ status }: Pick<Task, "status">): boolean {
 
 export function createTasks(transport: Transport, sessions: Sessions): Tasks {
   const at = (id: string) => `/v1/tasks/${segment(id)}`;
+  const post = (path: string, body: object, { idempotencyKey, signal }: WriteOptions) =>
+    transport.resource<Task>("task", path, { method: "POST", body, idempotencyKey, signal });
   const get: Tasks["get"] = (id, { signal } = {}) => transport.resource<Task>("task", at(id), { signal });
-
-  const followTask = (id: string, options: FollowOptions) => {
-    const followed: Followed = {
-      path: `${at(id)}/stream`,
-      isEnding: ({ event, resource }) => resource.id === id && endings.has(event),
-      async isOver(lastId) {
-        if (!isFinal(await get(id, pick(options)))) return false;
-        const query = { task_id: id, after_event_id: lastId, limit: 1 };
-        const { items, nextCursor } = await transport.page("/v1/events", { query, signal: options.signal });
-        return items.length === 0 && nextCursor === null;
-      },
-    };
-    return follow(transport, followed, options);
-  };
+  const events: Tasks["events"] = (id, options = {}) =>
+    follow(transport, taskStream(transport, id, at(id), options), options);
 
   return {
-    ...createListed<Task, ListTasks>(
-      transport,
-      "/v1/tasks",
-      ({ workspaceId, sessionId, status, agent, since }) => ({
-        workspace_id: workspaceId,
-        session_id: sessionId,
-        status,
-        agent,
-        since: since instanceof Date ? since.toISOString() : since,
-      }),
-    ),
-    async submit({ sessionId, workspaceId, personaId, agent, input, metadata, signal, ...rest }) {
-      const idempotencyKey = rest.idempotencyKey ?? crypto.randomUUID();
-      const persona = personaId ?? (agent === undefined ? undefined : personaOf(agent));
-      const session_id =
-        sessionId ??
-        (
-          await sessions.create({
-            ...(workspaceId === undefined ? {} : { workspaceId }),
-            ...(signal === undefined ? {} : { signal }),
-            // Submitted again under the same key, the task is the same one, in the same session.
-            idempotencyKey: `${idempotencyKey}:session`,
-          })
-        ).id;
-      const body = {
-        session_id,
-        workspace_id: workspaceId,
-        persona_id: persona,
-        input: inputOf(input),
-        metadata,
-      };
-      return await transport.resource<Task>("task", "/v1/tasks", {
-        method: "POST",
-        body,
-        idempotencyKey,
-        signal,
-      });
-    },
+    ...createListed<Task, ListTasks>(transport, "/v1/tasks", filtersOf),
+    submit: (request) => submitTask(transport, sessions, request),
     get,
     why(id, { signal } = {}) {
       return transport.resource<TaskExplanation>("task_explanation", `${at(id)}/why`, { signal });
     },
-    async wait(id, { timeoutMs = defaultWaitMs, signal } = {}) {
-      const late = AbortSignal.timeout(timeoutMs);
-      const either = signal === undefined ? late : AbortSignal.any([signal, late]);
-      try {
-        return await untilSettled(id, either);
-      } catch (error) {
-        signal?.throwIfAborted();
-        if (!late.aborted) throw error;
-        const message = `Task ${id} did not settle within ${timeoutMs} ms; it goes on.`;
-        throw errorOf({ code: "deadline_exceeded", message, status: null, requestId: null });
-      }
-    },
-    cancel(id, { reason, idempotencyKey, signal } = {}) {
-      const ask = { method: "POST", body: { reason }, idempotencyKey, signal } as const;
-      return transport.resource<Task>("task", `${at(id)}/cancel`, ask);
-    },
+    wait: (id, { timeoutMs = defaultWaitMs, signal } = {}) =>
+      within(id, timeoutMs, signal, (either) => untilSettled({ get, events }, sessions, id, either)),
+    cancel: (id, { reason, ...options } = {}) => post(`${at(id)}/cancel`, { reason }, options),
     answer(id, answer, { idempotencyKey, signal } = {}) {
       const body = { kind: "input", message: messageOf(answer) };
       const ask = { method: "POST", body, idempotencyKey, signal } as const;
       return transport.resource<Message>("message", `${at(id)}/messages`, ask);
     },
-    events: (id, options = {}) => followTask(id, options),
+    events,
     async webhooks(id, { signal } = {}) {
       return (await transport.page<PushConfig>(`${at(id)}/push-configs`, { signal })).items;
     },
     export: (id, options = {}) => readLines(transport, `${at(id)}/export`, options),
-    signal(id, name, payload = null, { idempotencyKey, signal } = {}) {
-      const ask = { method: "POST", body: { name, payload }, idempotencyKey, signal } as const;
-      return transport.resource<Task>("task", `${at(id)}/signals`, ask);
-    },
-    retry(id, { fromStep, idempotencyKey, signal } = {}) {
-      const ask = { method: "POST", body: { from_step: fromStep }, idempotencyKey, signal } as const;
-      return transport.resource<Task>("task", `${at(id)}/retry`, ask);
-    },
-    replay(id, request = {}, { idempotencyKey, signal } = {}) {
-      const ask = { method: "POST", body: request, idempotencyKey, signal } as const;
-      return transport.resource<Task>("task", `${at(id)}/replay`, ask);
+    signal: (id, name, payload = null, options = {}) => post(`${at(id)}/signals`, { name, payload }, options),
+    retry: (id, { fromStep, ...options } = {}) => post(`${at(id)}/retry`, { from_step: fromStep }, options),
+    replay: (id, request = {}, options = {}) => post(`${at(id)}/replay`, request, options),
+  };
+}
+
+function filtersOf({ workspaceId, sessionId, status, agent, since }: ListTasks) {
+  return {
+    workspace_id: workspaceId,
+    session_id: sessionId,
+    status,
+    agent,
+    since: since instanceof Date ? since.toISOString() : since,
+  };
+}
+
+/** The stream of a task, which ends with the task. */
+function taskStream(transport: Transport, id: string, path: string, { signal }: FollowOptions): Followed {
+  return {
+    path: `${path}/stream`,
+    isEnding: ({ event, resource }) => resource.id === id && endings.has(event),
+    async isOver(lastId) {
+      if (!isFinal(await transport.resource<Task>("task", path, { signal }))) return false;
+      const query = { task_id: id, after_event_id: lastId, limit: 1 };
+      const { items, nextCursor } = await transport.page("/v1/events", { query, signal });
+      return items.length === 0 && nextCursor === null;
     },
   };
+}
 
-  async function untilSettled(id: string, signal: AbortSignal): Promise<Task> {
-    const { session_id } = await get(id, { signal });
-    // The cursor first, then the task: whatever the task does after it was read comes after the cursor.
-    const { last_event_id } = await sessions.get(session_id, { signal });
-    const task = await get(id, { signal });
-    if (isSettled(task)) return task;
-    for await (const { event, resource } of followTask(id, { after: last_event_id ?? undefined, signal })) {
-      if (resource.id !== id || !(endings.has(event) || questions.has(event))) continue;
-      const found = await get(id, { signal });
-      if (isSettled(found)) return found;
-    }
-    return await get(id, { signal });
+async function submitTask(transport: Transport, sessions: Sessions, request: SubmitTask): Promise<Task> {
+  const { sessionId, workspaceId, personaId, agent, input, metadata, signal } = request;
+  const idempotencyKey = request.idempotencyKey ?? crypto.randomUUID();
+  const newSession = {
+    ...(workspaceId === undefined ? {} : { workspaceId }),
+    ...(signal === undefined ? {} : { signal }),
+    // A repetition under the same key is the same task, in the same session.
+    idempotencyKey: `${idempotencyKey}:session`,
+  };
+  const body = {
+    session_id: sessionId ?? (await sessions.create(newSession)).id,
+    workspace_id: workspaceId,
+    persona_id: personaId ?? (agent === undefined ? undefined : personaOf(agent)),
+    input: inputOf(input),
+    metadata,
+  };
+  return await transport.resource<Task>("task", "/v1/tasks", {
+    method: "POST",
+    body,
+    idempotencyKey,
+    signal,
+  });
+}
+
+async function within<T>(
+  id: string,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = AbortSignal.timeout(timeoutMs);
+  try {
+    return await run(signal === undefined ? late : AbortSignal.any([signal, late]));
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (!late.aborted) throw error;
+    const message = `Task ${id} did not end or ask anything within ${timeoutMs} ms; it continues.`;
+    throw errorOf({ code: "deadline_exceeded", message, status: null, requestId: null });
   }
+}
+
+async function untilSettled(
+  { get, events }: Pick<Tasks, "get" | "events">,
+  sessions: Sessions,
+  id: string,
+  signal: AbortSignal,
+): Promise<Task> {
+  const { session_id } = await get(id, { signal });
+  // The cursor first, then the task: whatever the task does after it was read comes after the cursor.
+  const { last_event_id } = await sessions.get(session_id, { signal });
+  const task = await get(id, { signal });
+  if (isSettled(task)) return task;
+  for await (const { event, resource } of events(id, { after: last_event_id ?? undefined, signal })) {
+    if (resource.id !== id || !(endings.has(event) || questions.has(event))) continue;
+    const found = await get(id, { signal });
+    if (isSettled(found)) return found;
+  }
+  return await get(id, { signal });
 }
 
 function isSettled(task: Task): boolean {
   return isFinal(task) || askingStatuses.has(task.status);
-}
-
-function pick({ signal }: FollowOptions): CallOptions {
-  return signal === undefined ? {} : { signal };
 }

@@ -6,6 +6,7 @@ import { type FormEvent, useId, useState } from "react";
 import { Copy } from "../../parts/Copy.tsx";
 import { Dialog } from "../../parts/Dialog.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
+import { useRequest } from "../../parts/useRequest.ts";
 import { bridle } from "../../server/bridle.ts";
 import { text } from "../../text.ts";
 import { type Role, roleNames, scopesOf } from "./roles.ts";
@@ -47,16 +48,13 @@ function Made({ apiKey: { key }, onClose }: { apiKey: ApiKey; onClose(): void })
 function Fields({ onMade, onClose }: { onMade(key: ApiKey): void; onClose(): void }) {
   const client = useQueryClient();
   const [role, setRole] = useState<Role>("watch");
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { isBusy, error, send } = useRequest();
   const ids = { name: useId(), actor: useId(), role: useId(), given: useId(), days: useId() };
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
+  const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const data = new FormData(event.currentTarget);
     const word = (name: string) => String(data.get(name) ?? "").trim();
-    setBusy(true);
-    setError(null);
-    try {
+    return send(async () => {
       const key = await bridle.apiKeys.create({
         name: word("name"),
         actor: word("actor"),
@@ -65,10 +63,7 @@ function Fields({ onMade, onClose }: { onMade(key: ApiKey): void; onClose(): voi
       });
       onMade(key);
       await client.invalidateQueries({ queryKey: ["keys"] });
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
+    });
   };
   const needsMore = role === "sign" || role === "custom";
   return (

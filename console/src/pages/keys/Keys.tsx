@@ -3,7 +3,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import type { ApiKey } from "bridle/client";
 import { useState } from "react";
-import { Dialog } from "../../parts/Dialog.tsx";
+import { Confirm } from "../../parts/Confirm.tsx";
 import { Empty } from "../../parts/Empty.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { printable } from "../../parts/LongText.tsx";
@@ -118,37 +118,18 @@ function KeyItem({ apiKey, mayChange }: { apiKey: ApiKey; mayChange: boolean }) 
 
 function Revoke({ apiKey, onClose }: { apiKey: ApiKey; onClose(): void }) {
   const client = useQueryClient();
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
   const revoke = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      await bridle.apiKeys.revoke(apiKey.id);
-      onClose();
-      await client.invalidateQueries({ queryKey: ["keys"] });
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
+    await bridle.apiKeys.revoke(apiKey.id);
+    await client.invalidateQueries({ queryKey: ["keys"] });
   };
   return (
-    <Dialog title={text.keys.revokeTitle(apiKey.name)} onClose={onClose}>
-      <p>{text.keys.revokeHelp}</p>
-      {error !== null && <ErrorNote error={error} />}
-      <div className="dialog__actions">
-        <button type="button" className="button" onClick={onClose}>
-          {text.close}
-        </button>
-        <button
-          type="button"
-          className="button button--danger"
-          disabled={isBusy}
-          onClick={() => void revoke()}
-        >
-          {text.keys.revokeConfirm}
-        </button>
-      </div>
-    </Dialog>
+    <Confirm
+      title={text.keys.revokeTitle(apiKey.name)}
+      help={text.keys.revokeHelp}
+      confirm={text.keys.revokeConfirm}
+      isDangerous
+      act={revoke}
+      onClose={onClose}
+    />
   );
 }

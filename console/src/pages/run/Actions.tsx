@@ -4,8 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import type { Task } from "bridle/client";
 import { DropdownMenu } from "radix-ui";
 import { useState } from "react";
-import { Dialog } from "../../parts/Dialog.tsx";
-import { ErrorNote } from "../../parts/ErrorNote.tsx";
+import { Confirm } from "../../parts/Confirm.tsx";
 import { Icon } from "../../parts/Icon.tsx";
 import { ReasonField, reasonIn } from "../../parts/ReasonField.tsx";
 import { isFinal } from "../../parts/Status.tsx";
@@ -71,57 +70,11 @@ function Item({ onSelect, children }: { onSelect(): void; children: string }) {
   );
 }
 
-interface AskProps {
-  title: string;
-  help: string;
-  confirm: string;
-  isDangerous?: boolean;
-  act(): Promise<void>;
-  onClose(): void;
-  children?: React.ReactNode;
-}
-
-function Ask({ title, help, confirm, isDangerous = false, act, onClose, children }: AskProps) {
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  const run = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      await act();
-      onClose();
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
-  };
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <p>{help}</p>
-      {children}
-      {error !== null && <ErrorNote error={error} />}
-      <div className="dialog__actions">
-        <button type="button" className="button" onClick={onClose}>
-          {text.close}
-        </button>
-        <button
-          type="button"
-          className={isDangerous ? "button button--danger" : "button button--primary"}
-          disabled={isBusy}
-          onClick={() => void run()}
-        >
-          {confirm}
-        </button>
-      </div>
-    </Dialog>
-  );
-}
-
 function CancelDialog({ task, onClose }: { task: Task; onClose(): void }) {
   const [reason, setReason] = useState("");
   const act = async () => void (await bridle.tasks.cancel(task.id, reasonIn(reason)));
   return (
-    <Ask
+    <Confirm
       title={text.run.cancelTitle}
       help={text.run.cancelHelp}
       confirm={text.run.cancelConfirm}
@@ -130,7 +83,7 @@ function CancelDialog({ task, onClose }: { task: Task; onClose(): void }) {
       onClose={onClose}
     >
       <ReasonField label={text.run.cancelReason} value={reason} onChange={setReason} />
-    </Ask>
+    </Confirm>
   );
 }
 
@@ -141,7 +94,7 @@ function ReplayDialog({ task, onClose }: { task: Task; onClose(): void }) {
     await navigate({ to: "/runs/$taskId", params: { taskId: id }, search: {} });
   };
   return (
-    <Ask
+    <Confirm
       title={text.run.replayTitle}
       help={text.run.replayHelp}
       confirm={text.run.replayConfirm}
@@ -158,7 +111,7 @@ function ForkDialog({ task, onClose }: { task: Task; onClose(): void }) {
     await navigate({ to: "/runs", search: { session: id } });
   };
   return (
-    <Ask
+    <Confirm
       title={text.run.forkTitle}
       help={text.run.forkHelp}
       confirm={text.run.forkConfirm}

@@ -67,35 +67,46 @@ export default function Events({ events }: { events: readonly BridleEvent[] }) {
           {rows.getVirtualItems().map(({ index, start, key }) => {
             const event = shown[index];
             if (event === undefined) return null;
-            const isOpen = open.has(event.id);
             return (
-              <div
+              <Row
                 key={key}
-                data-index={index}
-                ref={rows.measureElement}
-                className="event"
-                style={{ transform: `translateY(${start}px)` }}
-              >
-                <button
-                  type="button"
-                  className="event__row"
-                  aria-expanded={isOpen}
-                  onClick={() => toggle(event.id)}
-                >
-                  <time dateTime={event.created_at}>{exact.format(new Date(event.created_at))}</time>
-                  <span className="event__name">{event.event}</span>
-                  <span className="event__about">{aboutOf(event)}</span>
-                </button>
-                {isOpen && (
-                  <div className="event__json">
-                    <Json value={event} open={3} />
-                  </div>
-                )}
-              </div>
+                index={index}
+                start={start}
+                measure={rows.measureElement}
+                event={event}
+                isOpen={open.has(event.id)}
+                onToggle={() => toggle(event.id)}
+              />
             );
           })}
         </div>
       </div>
+    </div>
+  );
+}
+
+interface RowProps {
+  index: number;
+  start: number;
+  measure(element: HTMLElement | null): void;
+  event: BridleEvent;
+  isOpen: boolean;
+  onToggle(): void;
+}
+
+function Row({ index, start, measure, event, isOpen, onToggle }: RowProps) {
+  return (
+    <div data-index={index} ref={measure} className="event" style={{ transform: `translateY(${start}px)` }}>
+      <button type="button" className="event__row" aria-expanded={isOpen} onClick={onToggle}>
+        <time dateTime={event.created_at}>{exact.format(new Date(event.created_at))}</time>
+        <span className="event__name">{event.event}</span>
+        <span className="event__about">{aboutOf(event)}</span>
+      </button>
+      {isOpen && (
+        <div className="event__json">
+          <Json value={event} open={3} />
+        </div>
+      )}
     </div>
   );
 }

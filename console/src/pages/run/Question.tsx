@@ -1,33 +1,27 @@
 /** What the agent asks, as a form made from what it expects. */
 
 import type { Task } from "bridle/client";
-import { type FormEvent, useId, useState } from "react";
+import { type FormEvent, useId } from "react";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { LongText } from "../../parts/LongText.tsx";
 import { formFor, readForm, SchemaFields } from "../../parts/SchemaForm.tsx";
 import { Time } from "../../parts/Time.tsx";
+import { useRequest } from "../../parts/useRequest.ts";
 import { bridle } from "../../server/bridle.ts";
 import { may, useSession } from "../../server/session.ts";
 import { text } from "../../text.ts";
 
 export function Question({ task }: { task: Task }) {
   const { session } = useSession();
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { isBusy, error, send } = useRequest();
   const id = useId();
   const asked = task.waiting_for;
   if (asked === null) return null;
   const form = formFor(asked.schema);
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
+  const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    setBusy(true);
-    setError(null);
-    try {
-      await bridle.tasks.answer(task.id, readForm(form, new FormData(event.currentTarget)));
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
+    const data = new FormData(event.currentTarget);
+    return send(async () => void (await bridle.tasks.answer(task.id, readForm(form, data))));
   };
   return (
     <li className="turn turn--asks">

@@ -11,6 +11,7 @@ import { isFinal, Status } from "../../parts/Status.tsx";
 import { Time, Took } from "../../parts/Time.tsx";
 import { useTitle } from "../../parts/useTitle.ts";
 import "../../styles/run.css";
+import "../../styles/timeline.css";
 import { text } from "../../text.ts";
 import { Actions } from "./Actions.tsx";
 import { Conversation } from "./Conversation.tsx";

@@ -1,9 +1,9 @@
 /** What an empty server shows: something to watch at once, and the way to an agent of one's own. */
 
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
 import { Copy } from "../../parts/Copy.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
+import { useRequest } from "../../parts/useRequest.ts";
 import { bridle } from "../../server/bridle.ts";
 import { may, useSession } from "../../server/session.ts";
 import "../../styles/talk.css";
@@ -39,25 +39,22 @@ export function Start() {
 
 function Tour() {
   const navigate = useNavigate();
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { isBusy, error, send } = useRequest();
   const run = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      const { id } = await bridle.tasks.submit({ agent: "tour", input: { proofread_ms: proofreadMs } });
-      await navigate({ to: "/runs/$taskId", params: { taskId: id }, search: { tab: "timeline" } });
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
+    const { id } = await bridle.tasks.submit({ agent: "tour", input: { proofread_ms: proofreadMs } });
+    await navigate({ to: "/runs/$taskId", params: { taskId: id }, search: { tab: "timeline" } });
   };
   return (
     <div className="start__card">
       <h2>{text.start.tour}</h2>
       <p>{text.start.tourHelp}</p>
       {error !== null && <ErrorNote error={error} />}
-      <button type="button" className="button button--primary" disabled={isBusy} onClick={() => void run()}>
+      <button
+        type="button"
+        className="button button--primary"
+        disabled={isBusy}
+        onClick={() => void send(run)}
+      >
         {text.start.runTour}
       </button>
     </div>
