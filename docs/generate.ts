@@ -294,15 +294,15 @@ function llms(): string {
   const [, ...sections] = index.split(/^## /m);
   const made = sections.map((section) => {
     const [title = ""] = section.split("\n");
-    const links = section.match(/^- \[.*$/gm) ?? [];
+    const links = section.match(/^- \[.*(?:\n {2}.*)*$/gm) ?? [];
     return [`## ${title.replace(/:.*/, "")}`, "", ...links.map(fromRoot)].join("\n");
   });
   return `# Bridle
 
 > ${manifest.description}
 
-Bridle is a server that runs agents written in TypeScript. Agents are async functions whose calls on \`ctx\` are recorded, so that they survive crashes and waits. For rules and the
-smallest right example read [AGENTS.md](AGENTS.md) first.
+Bridle is a server that runs agents written in TypeScript. Agents are async functions whose calls on \`ctx\` are
+recorded, so that they survive crashes and waits. Rules and the smallest complete example are in [AGENTS.md](AGENTS.md).
 
 ${made.join("\n\n")}
 `;
@@ -310,9 +310,11 @@ ${made.join("\n\n")}
 
 /** A link of the index, as seen from the root. */
 function fromRoot(line: string): string {
-  return line.replace(/\]\(([^)]+)\)/, (_, target: string) =>
-    target.startsWith("../") ? `](${target.slice(3)})` : `](docs/${target})`,
-  );
+  return line
+    .replaceAll(/\n +/g, " ")
+    .replace(/\]\(([^)]+)\)/, (_, target: string) =>
+      target.startsWith("../") ? `](${target.slice(3)})` : `](docs/${target})`,
+    );
 }
 
 const pages: Record<string, string> = {

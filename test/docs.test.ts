@@ -14,12 +14,15 @@ import {
   localLinks,
   matches,
   pages,
+  prose,
   readPage,
   root,
 } from "./support/docs.ts";
 import { bridleCalls, problemWith } from "./support/docs-commands.ts";
 
 const index = "docs/README.md";
+/** Begins the first line of a page that `npm run docs` makes. */
+const generatedMark = "<!-- Made by `npm run docs`";
 const program = createProgram();
 
 test("DCS-2 every link in every page leads to a file and to a heading in it", () => {
@@ -44,6 +47,18 @@ test("DCS-3 the index lists each page once with what it is about", () => {
   assert.deepEqual(listed.filter((path) => !outside.includes(path)).sort(), pages.filter(isListed));
   assert.equal(new Set(listed).size, listed.length, "once");
   for (const [row, , about = ""] of rows) assert.match(about, /^: \S.{10,}/, row);
+});
+
+test("DCS-9 lines of pages have at most 120 characters, outside of code, tables and generated pages", () => {
+  const long = pages.flatMap((page) => {
+    const text = readPage(page);
+    if (text.startsWith(generatedMark)) return [];
+    const lines = prose(page, text).split("\n");
+    return lines.flatMap((line, n) =>
+      line.length <= 120 || line.startsWith("|") ? [] : [`${page}:${n + 1}`],
+    );
+  });
+  assert.deepEqual(long, []);
 });
 
 test("DCS-5 code blocks have valid syntax, and those taken from a file match it", () => {

@@ -10,5 +10,6 @@ export const docsRequirements: readonly Requirement[] = section("Bridle", "Docum
   "DCS-5": "All code in TypeScript can be read by Node.js; what is shown of a file is in the file.",
   "DCS-6": "Commands and options of `bridle` that a page names exist.",
   "DCS-7": "llms.txt lists what the index lists, in the form that assistants look for.",
+  "DCS-9": "Lines of prose have at most 120 characters.",
   "DCS-8": "A new project has instructions for assistants; their example runs.",
 });

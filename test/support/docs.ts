@@ -105,9 +105,9 @@ function insideOfRun({ text }: Block): string {
   return `import { type AgentContext } from "bridle";\nexport async function run(ctx: AgentContext) {\n${text}}\n`;
 }
 
-/** The text of a page without what is in fences, where a bracket is no link. */
-function prose(page: string, text = readPage(page)): string {
-  return text.replaceAll(/^( *)(`{3,})[^\n]*\n.*?^ *\2`*$/gms, "");
+/** The text of a page with empty lines in the place of its code blocks, where a bracket is no link. */
+export function prose(page: string, text = readPage(page)): string {
+  return text.replaceAll(/^( *)(`{3,})[^\n]*\n.*?^ *\2`*$/gms, (block) => block.replaceAll(/.+/g, ""));
 }
 
 export interface Link {
