@@ -511,7 +511,7 @@ describe("settings", () => {
       },
     ];
     for (const { flags, env, works, fails } of starts) {
-      await using server = await startProcess({ data, flags, env });
+      await using server = await startServer({ data, flags, env });
       assert.equal((await new Client(server, works).get("/v1/sessions")).status, 200);
       for (const key of fails) errorOf(await new Client(server, key).get("/v1/sessions"), 401);
     }
@@ -527,11 +527,9 @@ describe("settings", () => {
       { flags: ["--log-level", "debug"], level: "silent", logged: true },
     ];
     for (const { flags, level, logged } of starts) {
-      await using server = await startProcess({ flags, env: { BRIDLE_LOG_LEVEL: level } });
+      await using server = await startServer({ flags, env: { BRIDLE_LOG_LEVEL: level } });
       await new Client(server).createSession();
-      const closed = once(server.process, "close");
       await server.stop();
-      await closed;
       const requests = server
         .output()
         .split("\n")

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { after, before, describe, test } from "node:test";
-import { randomFrom } from "../runner/seed.ts";
+import { isThorough, randomFrom } from "../runner/seed.ts";
 import { Client, errorOf, type Json, until } from "../support/client.ts";
 import { assertRebuildable } from "../support/log.ts";
 import { startProcess, startServer, type TestProcess, temporaryDirectory } from "../support/server.ts";
@@ -414,11 +414,11 @@ function memoryOf({ process: { pid } }: TestProcess): { peak: number; now: numbe
   return { peak: megabytes("VmHWM"), now: megabytes("VmRSS") };
 }
 
-test("UPL-5 uploading and downloading 200 MB hardly grows the server's memory", {
+test("UPL-5 uploading and downloading a large file hardly grows the server's memory", {
   skip: !existsSync("/proc/self/status"),
 }, async (t) => {
-  // Given 200 MB, when they are uploaded and downloaded, then the server's memory hardly grows.
-  const megabytes = 200;
+  // Given a file of 120 MB, when it is uploaded and downloaded, then the server's memory hardly grows.
+  const megabytes = isThorough ? 200 : 120;
   const piece = randomBytes(1024 * 1024);
   const server = elsewhere;
   const client = new Client(server);
@@ -449,5 +449,5 @@ test("UPL-5 uploading and downloading 200 MB hardly grows the server's memory", 
   assert.equal(received.digest("hex"), hash);
   const growth = memoryOf(server).peak - before;
   t.diagnostic(`grew by ${Math.round(uploadPeak)} MB during the upload, ${Math.round(growth)} MB in all`);
-  assert.ok(growth < 100, `grew by ${growth} MB`);
+  assert.ok(growth < megabytes / 2, `grew by ${growth} MB`);
 });

@@ -184,14 +184,16 @@ const schemaNewest = migrations.length;
 
 /** Brings the database to the newest schema, or to an older one for tests. Refuses one that a newer Bridle has written. */
 export function migrate(db: DatabaseSync, newest = schemaNewest): void {
-  for (let version = knownSchema(db); version < newest; version++) {
-    db.exec("BEGIN IMMEDIATE");
-    const migration = migrations[version] ?? "";
+  const due = migrations.slice(knownSchema(db), newest);
+  if (due.length === 0) return;
+  // All in one transaction: either the database is as new as this Bridle, or it is as it was. And the disk is waited for once.
+  db.exec("BEGIN IMMEDIATE");
+  for (const migration of due) {
     if (typeof migration === "string") db.exec(migration);
     else migration(db);
-    db.exec(`PRAGMA user_version = ${version + 1}`);
-    db.exec("COMMIT");
   }
+  db.exec(`PRAGMA user_version = ${newest}`);
+  db.exec("COMMIT");
 }
 
 /** The schema of a database. Throws for one of a newer Bridle. */
