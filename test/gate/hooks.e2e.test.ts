@@ -1,16 +1,19 @@
 /** Hooks and guards with real processes in the place of the tools, and standing permissions that an approver signed. */
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { useStanding } from "../../src/cli/gate/standing.ts";
 import { Remote } from "../../src/cli/remote.ts";
-import { run } from "../support/cli.ts";
+import { adapterNames } from "../../src/gate/hooks/adapters.ts";
+import { run, runNode, succeeded } from "../support/cli.ts";
 import type { Json } from "../support/client.ts";
-import { environment } from "../support/server.ts";
+import { environment, main } from "../support/server.ts";
 import { GateStage } from "./gate-stage.ts";
+
+const codingTools = fileURLToPath(new URL("../support/coding-tools.ts", import.meta.url));
 
 let world: GateStage;
 before(async () => {
@@ -19,6 +22,7 @@ before(async () => {
 rules:
   - { name: reads, match: { tool: read }, action: allow }
   - { name: status, match: { argv: [git, status] }, action: allow }
+  - { name: removing, match: { argv: [rm] }, action: deny }
   - { name: pushes, match: { argv: [git, push] }, action: ask }
   - { name: force, match: { argv: [git, push, --force] }, action: deny }
 `);
@@ -79,33 +83,53 @@ test("GAT-9 a hook that cannot read, reach or decide says no", async () => {
   }
 });
 
-test("GAT-10 an installed hook is what a tool runs, and blocks when bridle is gone", async () => {
+const players: readonly { tool: string; install: string }[] = [
+  ...adapterNames.map((name) => ({ tool: name, install: name })),
+  { tool: "copilot in VS Code", install: "copilot" },
+];
+
+test("GAT-9, GAT-10 every tool runs the hook that was installed for it, and obeys", async () => {
+  const files = new Map<string, string>();
+  for (const name of adapterNames) {
+    files.set(name, JSON.parse(succeeded(await world.gate(["install", name, "--json"]))).file);
+  }
+  const play = async (uses: { tool: string; install: string; line: string }[]) => {
+    const plan = uses.map((use) => ({ ...use, file: files.get(use.install) }));
+    const env = { ...environment, ...world.env };
+    return succeeded(await runNode([codingTools], { cwd: world.project, env, input: JSON.stringify(plan) }));
+  };
+  const fileOf = (tool: string) => `${tool.replaceAll(" ", "-")}.txt`;
+  const made = () => players.filter(({ tool }) => existsSync(join(world.project, fileOf(tool))));
+  // What is asked about is done once it is signed; what is denied is not.
+  const signed = play(players.map((each) => ({ ...each, line: `touch ${fileOf(each.tool)}` })));
+  for (const { tool } of players) await world.ann.decide(`touch ${fileOf(tool)}`, "approve");
+  await signed;
+  assert.deepEqual(made(), players);
+  const remove = players.map((each) => ({ ...each, line: `rm ${fileOf(each.tool)}` }));
+  await play(remove);
+  assert.deepEqual(made(), players);
+  // Where bridle is gone, nothing is done either.
+  for (const file of files.values()) {
+    writeFileSync(file, readFileSync(file, "utf8").replaceAll(main, "/nowhere.js"));
+  }
+  await play(remove);
+  assert.deepEqual(made(), players);
+  for (const name of adapterNames) {
+    succeeded(await world.gate(["uninstall", name]));
+    assert.equal(existsSync(files.get(name) ?? ""), false, "it was ours alone");
+  }
+});
+
+test("GAT-10 a hook is written into a configuration once, and taken out of it alone", async () => {
   const file = join(world.project, ".claude", "settings.json");
   mkdirSync(join(world.project, ".claude"), { recursive: true });
   const own = { model: "x", hooks: { Stop: [{ hooks: [{ type: "command", command: "true" }] }] } };
   writeFileSync(file, JSON.stringify(own));
-  for (let twice = 0; twice < 2; twice++)
-    assert.equal((await world.gate(["install", "claude-code"])).code, 0);
+  for (let twice = 0; twice < 2; twice++) succeeded(await world.gate(["install", "claude-code"]));
   const settings = JSON.parse(readFileSync(file, "utf8"));
   assert.equal(settings.hooks.PreToolUse.length, 1);
-  const [{ command }] = settings.hooks.PreToolUse[0].hooks;
-  // As the tool does it: through a shell, with its input.
-  const env = { ...environment, ...world.env };
-  const yes = await run("/bin/sh", ["-c", command], { cwd: world.project, env, input: bash("git status") });
-  assert.ok(isYes(yes), yes.stderr);
-  const gone = spawnSync("/bin/sh", ["-c", command.replace(/\S*main\.\S+|\S*bridle\.js/, "/nowhere.js")], {
-    env,
-    input: bash("git status"),
-  });
-  assert.equal(gone.status, 2);
-  assert.equal((await world.gate(["uninstall", "claude-code"])).code, 0);
+  succeeded(await world.gate(["uninstall", "claude-code"]));
   assert.deepEqual(JSON.parse(readFileSync(file, "utf8")), own);
-  for (const name of ["cursor", "copilot", "windsurf", "gemini-cli"]) {
-    const { file: other } = JSON.parse((await world.gate(["install", name, "--json"])).stdout);
-    assert.ok(readFileSync(other, "utf8").includes(`gate hook ${name} || exit 2`));
-    await world.gate(["uninstall", name]);
-    assert.equal(existsSync(other), false, "it was ours alone");
-  }
 });
 
 test("GAT-8 a standing permission covers exactly its words until it is used up or revoked", async () => {
@@ -159,25 +183,44 @@ test("GAT-8 who signs for one use permits one, and a revoked key permits nothing
   assert.equal(second.code, 2);
 });
 
-test("GAT-11 a shell's guard stops what the policy is about, and nothing else", async () => {
+test("GAT-11 the guard of a shell stops what the policy is about, and nothing else", async () => {
   const guard = (line: string) => world.gate(["guard", "--line", line]);
   assert.equal((await guard("ls -la")).code, 0);
   assert.equal((await guard("git push --force")).code, 10);
   const denied = await world.decided(guard("git push mine"), "push mine", "deny");
   assert.equal(denied.code, 10);
-  for (const shell of ["bash", "zsh"]) {
-    const { stdout } = await world.gate(["shell-init", shell]);
-    assert.match(stdout, /gate guard --line/);
-  }
-  // In a real bash, with a guard that says no: the command is not run.
-  const init = (await world.gate(["shell-init", "bash"])).stdout.replaceAll(
-    /command \S+( \S+)? gate guard/g,
-    "command no_such_program gate guard",
-  );
-  const { stdout } = spawnSync("bash", ["--norc", "-i"], {
-    input: `${init}\necho ran-anyway\n`,
-    encoding: "utf8",
-    env: { PATH: process.env.PATH },
+});
+
+test("GAT-11 bash runs no line that the guard denies, in groups and subshells either", async () => {
+  const { stdout: init } = await world.gate(["shell-init", "bash"]);
+  // In the place of bridle: denies what is called forbidden, and says what it was asked about.
+  const bin = join(world.project, "bin");
+  mkdirSync(bin);
+  const script = '#!/bin/sh\necho "asked: $*" >&2\ncase "$*" in *forbidden*) exit 10;; esac\n';
+  writeFileSync(join(bin, "bridle"), script, { mode: 0o755 });
+  const forbidden = [
+    "touch forbidden",
+    "(touch forbidden)",
+    "{ touch forbidden; }",
+    "if true; then touch forbidden; fi",
+    "true && touch forbidden",
+    "touch forbidden &",
+    "x=$(touch forbidden)",
+    "echo forbidden | (read name; touch $name)",
+  ];
+  const prompt = "PROMPT_COMMAND=': made-by-the-prompt'\nPS1='$(echo made-by-the-prompt)'";
+  const lines = `${prompt}\n${init}\n${forbidden.join("\n")}\ntouch permitted\nwait\n`;
+  const { stderr } = await run("bash", ["--norc", "-i"], {
+    cwd: world.project,
+    env: { PATH: `${bin}:${process.env.PATH}` },
+    input: lines,
   });
-  assert.ok(!stdout.includes("\nran-anyway") && !stdout.startsWith("ran-anyway"), stdout);
+  assert.equal(existsSync(join(world.project, "permitted")), true, stderr);
+  assert.equal(existsSync(join(world.project, "forbidden")), false, stderr);
+  assert.doesNotMatch(stderr, /asked: .*made-by-the-prompt/);
+});
+
+test("GAT-11 zsh has a guard too, which is not run here, since there is no zsh", async () => {
+  const { stdout } = await world.gate(["shell-init", "zsh"]);
+  assert.match(stdout, /gate guard --line "\$PREBUFFER\$BUFFER" <\/dev\/tty; then\n.*\n +return 1/);
 });

@@ -48,10 +48,13 @@ export async function guard(line: string, settings: AskSettings): Promise<void> 
 /** What `eval "$(bridle gate shell-init bash)"` runs. Without a verdict the line is not run. */
 export function shellInit(shell: "bash" | "zsh", program: string): string {
   const guardCommand = `command ${program} gate guard --line`;
-  if (shell === "zsh") {
-    return `# bridle gate: asks before a line runs that the policy is about.
+  return shell === "zsh" ? zshInit(guardCommand) : bashInit(guardCommand);
+}
+
+function zshInit(guardCommand: string): string {
+  return `# bridle gate: asks before a line runs that the policy is about.
 bridle-gate-accept-line() {
-  if [[ -n "\${BUFFER//[[:space:]]/}" ]] && ! ${guardCommand} "$BUFFER" </dev/tty; then
+  if [[ -n "\${BUFFER//[[:space:]]/}" ]] && ! ${guardCommand} "$PREBUFFER$BUFFER" </dev/tty; then
     zle reset-prompt
     return 1
   fi
@@ -59,12 +62,23 @@ bridle-gate-accept-line() {
 }
 zle -N accept-line bridle-gate-accept-line
 `;
-  }
+}
+
+/**
+ * Bash says what it is about to run command by command, with functrace also in subshells. What makes the prompt is left alone:
+ * PS0 is expanded between the prompt and the line, and without it (bash before 4.4, or a PS0 that is not ours) all is asked about.
+ */
+function bashInit(guardCommand: string): string {
   return `# bridle gate: asks before a command runs that the policy is about.
 shopt -s extdebug
-set +o functrace
+set -o functrace
+if (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404 )); then
+  PROMPT_COMMAND="__bridle_gate_prompt=1\${PROMPT_COMMAND:+; $PROMPT_COMMAND}"
+  PS0="\${PS0-}"'\${PS0:(__bridle_gate_prompt=0):0}'
+fi
 __bridle_gate() {
-  [[ -n "$COMP_LINE" || "$BASH_COMMAND" == "$PROMPT_COMMAND" || "$BASH_COMMAND" == __bridle_gate* ]] && return 0
+  [[ "$BASH_COMMAND" == __bridle_gate_prompt=1 || -n "\${COMP_LINE-}" || \${#FUNCNAME[@]} -gt 1 ]] && return 0
+  [[ "\${__bridle_gate_prompt-0}" == 1 && "\${PS0-}" == *__bridle_gate_prompt=0* ]] && return 0
   ${guardCommand} "$BASH_COMMAND"
 }
 trap '__bridle_gate' DEBUG
