@@ -6,6 +6,26 @@ import { join } from "node:path";
 import { ApprovalStage, type Person } from "../support/approvals.ts";
 import { bridle, type Ended, type RunOptions } from "../support/cli.ts";
 
+/** Good for a gate and for nothing else. */
+export async function gateKey({ client }: ApprovalStage): Promise<string> {
+  const asking = [
+    ...["sessions:read", "sessions:write", "tasks:read", "tasks:write"],
+    ...["messages:write", "events:read", "outcomes:read"],
+  ];
+  const scopes = [...asking, "artifacts:read", "receipts:read"];
+  return (await client.createKey({ actor: "gate", scopes })).key;
+}
+
+export function gateEnvironment({ directory, server }: ApprovalStage, key: string): Record<string, string> {
+  return {
+    BRIDLE_URL: server.url,
+    BRIDLE_KEY: key,
+    HOME: directory,
+    XDG_CONFIG_HOME: join(directory, "config"),
+    XDG_STATE_HOME: join(directory, "state"),
+  };
+}
+
 export class GateStage implements AsyncDisposable {
   readonly stage: ApprovalStage;
   readonly ann: Person;
@@ -24,29 +44,11 @@ export class GateStage implements AsyncDisposable {
 
   static async open(): Promise<GateStage> {
     const stage = await ApprovalStage.open();
-    const asking = [
-      "sessions:read",
-      "sessions:write",
-      "tasks:read",
-      "tasks:write",
-      "messages:write",
-      "events:read",
-      "outcomes:read",
-    ];
-    const scopes = [...asking, "artifacts:read", "receipts:read"];
-    const { key } = await stage.client.createKey({ actor: "gate", scopes });
-    return new GateStage(stage, await stage.approver("ann"), key);
+    return new GateStage(stage, await stage.approver("ann"), await gateKey(stage));
   }
 
   get env(): Record<string, string> {
-    const { directory } = this.stage;
-    return {
-      BRIDLE_URL: this.stage.server.url,
-      BRIDLE_KEY: this.key,
-      HOME: directory,
-      XDG_CONFIG_HOME: join(directory, "config"),
-      XDG_STATE_HOME: join(directory, "state"),
-    };
+    return gateEnvironment(this.stage, this.key);
   }
 
   gate(args: string[], { env = {}, ...options }: RunOptions = {}): Promise<Ended> {

@@ -36,8 +36,8 @@ export class ApprovalStage {
     this.#env = env;
   }
 
-  static async open(): Promise<ApprovalStage> {
-    const stage = new ApprovalStage(await temporaryDirectory(), [], {});
+  static async open(flags: string[] = [], env: Record<string, string> = {}): Promise<ApprovalStage> {
+    const stage = new ApprovalStage(await temporaryDirectory(), flags, env);
     await stage.restart();
     return stage;
   }

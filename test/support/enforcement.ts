@@ -339,21 +339,10 @@ export class EnforcementStage {
   }
 
   /** What the approver's device makes of what the gateway has. */
-  async opened({ keys, approverId }: Person, requestId: string): Promise<Artifact> {
+  async opened(person: Person, requestId: string): Promise<Artifact> {
     const submitted = this.gateway.submitted.get(requestId);
     assert.ok(submitted !== undefined, `${requestId} was submitted`);
-    const { artifactType, artifactHash, ciphertext, expiresAt } = submitted.body;
-    const request: ApprovalRequest = {
-      msgId: "msg-approval",
-      msgType: "approval.request",
-      requestId,
-      createdAt: submitted.createdAt,
-      expiresAt,
-      sender: { gatewayId: "gw" },
-      recipient: { approverId },
-      body: { artifactType, artifactHash, ciphertextRef: { kind: "inline", ...ciphertext } },
-    };
-    return await openRequest(request, keys, this.kernel.clock.now());
+    return await openSubmitted(submitted, person, this.kernel.clock.now());
   }
 
   async signed(
@@ -384,6 +373,26 @@ export class EnforcementStage {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#close();
   }
+}
+
+/** What the device of somebody makes of what an enforcer sent to a gateway. */
+export async function openSubmitted(
+  { requestId, createdAt, body }: ArtifactSubmit,
+  { keys, approverId }: Person,
+  nowMs: number,
+): Promise<Artifact> {
+  const { artifactType, artifactHash, ciphertext, expiresAt } = body;
+  const request: ApprovalRequest = {
+    msgId: "msg-approval",
+    msgType: "approval.request",
+    requestId,
+    createdAt,
+    expiresAt,
+    sender: { gatewayId: "gw" },
+    recipient: { approverId },
+    body: { artifactType, artifactHash, ciphertextRef: { kind: "inline", ...ciphertext } },
+  };
+  return await openRequest(request, keys, nowMs);
 }
 
 export function runsOf(task: TaskRecord): number {
