@@ -1,7 +1,7 @@
 /** `bridle gate run` and `ask`, with a real server, gateway, approver and processes. */
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,6 +11,7 @@ import { bridle } from "../support/cli.ts";
 import { type Json, until } from "../support/client.ts";
 import { environment, main, startServer, temporaryDirectory } from "../support/server.ts";
 import { GateStage } from "./gate-stage.ts";
+import { holdingDoor } from "./holding-door.ts";
 
 let world: GateStage;
 before(async () => {
@@ -171,56 +172,86 @@ test("GAT-5 without a server, a key, an approver or a signature nothing runs", a
   assert.equal(runs().length, before);
 });
 
-test("GAT-6 a gate that is killed runs nothing twice, and the next one says what is known", async () => {
-  tool("slow", "echo began >> ran.txt; exec sleep 600");
-  const before = runs().length;
-  const start = () =>
-    spawn(process.execPath, [main, "gate", "run", "--", "./slow", "thing"], {
-      cwd: world.project,
-      env: { ...environment, ...world.env },
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-  const running = start();
-  await world.ann.decide("./slow", "approve");
+/** A gate in a process of its own, that can be killed; `url`: it reaches the server through there. */
+function gateProcess(words: string[], url: string = world.stage.server.url): ChildProcess {
+  return spawn(process.execPath, [main, "gate", "run", "--", ...words], {
+    cwd: world.project,
+    env: { ...environment, ...world.env, BRIDLE_URL: url },
+    stdio: "ignore",
+  });
+}
+
+async function kill(gate: ChildProcess): Promise<void> {
+  gate.kill("SIGKILL");
+  await once(gate, "exit");
+}
+
+/** What a gate says of those before it that died. */
+async function saidByTheNext(url: string = world.stage.server.url): Promise<string> {
+  return (await world.gate(["log"], { env: { BRIDLE_URL: url } })).stderr;
+}
+
+async function runOf(taskId: string): Promise<Json> {
   const { client } = world.stage;
+  const { outcome_id } = await client.untilTask(taskId, ({ status }) => status === "COMPLETED");
+  const { messages } = (await client.get(`/v1/outcomes/${outcome_id}`)).body;
+  return messages[0].parts.find((part: { type: string }) => part.type === "json").value.run;
+}
+
+test("GAT-6 a gate that is killed while it runs does not run it again, and the next one says so", async () => {
+  tool("slow", "echo $$ > pid.txt; echo began >> ran.txt; exec sleep 600");
+  const before = runs().length;
+  const running = gateProcess(["./slow", "thing"]);
+  await world.ann.decide("./slow", "approve");
   await until(
     async () => runs().length,
     (count) => count > before,
   );
-  const task = await lastGate();
-  running.kill("SIGKILL");
-  await once(running, "exit");
-  const next = await world.decided(
-    world.gate(["ask", "--action", "something else"]),
-    "something else",
-    "approve",
-  );
-  assert.match(next.stderr, /\.\/slow thing was started, and nobody knows how it ended.*not run again/);
-  const ended = await client.untilTask(task.id, ({ status }) => status === "COMPLETED");
-  const outcome = (await client.get(`/v1/outcomes/${ended.outcome_id}`)).body;
-  assert.equal(
-    outcome.messages[0].parts.find((part: { type: string }) => part.type === "json").value.run.state,
-    "unknown",
-  );
+  const { id } = await lastGate();
+  await kill(running);
+  // The command itself is not the gate's to end.
+  process.kill(Number(readFileSync(join(world.project, "pid.txt"), "utf8")));
+  assert.match(await saidByTheNext(), /\.\/slow thing was started, and nobody knows .*not run again/);
+  assert.equal((await runOf(id)).state, "unknown");
   assert.equal(runs().length, before + 1);
 });
 
-test("GAT-6 what is approved after its gate died is not run by anybody", async () => {
+test("GAT-6 a gate that is killed before it starts what was approved runs nothing, and the next one says so", async () => {
   tool("slow", "echo began >> ran.txt");
   const before = runs().length;
-  const waiting = spawn(process.execPath, [main, "gate", "run", "--", "./slow", "orphan"], {
-    cwd: world.project,
-    env: { ...environment, ...world.env },
-    stdio: "ignore",
-  });
-  await world.ann.asked("orphan");
-  waiting.kill("SIGKILL");
-  await once(waiting, "exit");
-  await world.ann.decide("orphan", "approve");
+  const stopped = gateProcess(["./slow", "stopped"]);
+  await world.ann.asked("stopped");
+  stopped.kill("SIGSTOP");
+  await world.ann.decide("stopped", "approve");
   const { id } = await lastGate();
   await world.stage.client.untilTask(id, ({ status }) => status === "INPUT_REQUIRED");
-  assert.match((await world.gate(["log"])).stdout, /approved .*run \.\/slow orphan/);
+  await kill(stopped);
+  assert.match(await saidByTheNext(), /\.\/slow stopped was approved and never started/);
+  assert.equal((await runOf(id)).state, "refused");
   assert.equal(runs().length, before);
+});
+
+test("GAT-6 a gate that is killed when the server knows that it starts is not started again", async () => {
+  tool("slow", "echo began >> ran.txt");
+  const before = runs().length;
+  await using door = await holdingDoor(world.stage.server.url, "/messages");
+  const starting = gateProcess(["./slow", "starting"], door.url);
+  await world.ann.decide("starting", "approve");
+  await door.held;
+  await kill(starting);
+  const { id } = await lastGate();
+  assert.match(await saidByTheNext(door.url), /\.\/slow starting was started, and nobody knows/);
+  assert.equal((await runOf(id)).state, "unknown");
+  assert.equal(runs().length, before);
+});
+
+test("GAT-6 what a killed gate waited for is withdrawn", async () => {
+  const waiting = gateProcess(["./slow", "orphan"]);
+  await world.ann.asked("orphan");
+  const { id } = await lastGate();
+  await kill(waiting);
+  assert.match(await saidByTheNext(), /\.\/slow orphan was never approved.*withdrawn/);
+  await world.stage.client.untilTask(id, ({ status }) => status === "CANCELED");
 });
 
 test("GAT-12 the log says what became of everything, and a proof verifies without a server", async () => {

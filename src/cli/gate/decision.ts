@@ -20,6 +20,8 @@ export interface Asking {
   input: GateInput;
   sessionId?: string;
   signal: AbortSignal;
+  /** Told once the server has it. */
+  onSubmitted?(taskId: string): void;
   /** Told once somebody has been asked. */
   onAsked?(approvers: readonly string[]): void;
 }
@@ -29,7 +31,7 @@ const askedMsMax = 10_000;
 
 /** Throws `Denied` for everything that is not a verified yes. */
 export async function decide(asking: Asking): Promise<Approved> {
-  const { remote, input, sessionId, signal } = asking;
+  const { remote, input, sessionId, signal, onSubmitted } = asking;
   const { tasks } = remote.client;
   const submitted = await tasks.submit({
     agent: "gate",
@@ -38,6 +40,7 @@ export async function decide(asking: Asking): Promise<Approved> {
     ...(sessionId === undefined ? {} : { sessionId }),
   });
   try {
+    onSubmitted?.(submitted.id);
     return await follow(asking, submitted.id);
   } catch (error) {
     // Nobody is to sign what nobody waits for any more.

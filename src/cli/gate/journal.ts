@@ -1,6 +1,6 @@
 /**
- * What this machine's gates are running. A gate writes it down before it starts and takes it out when it has said how it
- * ended; one that died leaves it, and the next gate tells the server, and the person, that the outcome is not known.
+ * What this machine's gates wait for and run. A gate writes it down when it asks and takes it out when it has said how it
+ * ended; one that died leaves it, and the next gate tells the server, and the person, how far it got.
  */
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,16 +12,21 @@ import { isRefusal, type Remote } from "../remote.ts";
 import { oneLine } from "../terminal/text.ts";
 import { asksFor } from "./decision.ts";
 
-interface Entry {
+export interface RunningEntry {
   taskId: string;
   url: string;
-  pid: number;
   action: string;
   /** Once it has ended, until the server has it. */
   end?: object;
 }
 
+interface Entry extends RunningEntry {
+  pid: number;
+}
+
 const deadEntriesMax = 100;
+/** The agent may be between two questions. */
+const settledMsMax = 5_000;
 
 function directory(): string {
   const { XDG_STATE_HOME: state = "" } = process.env;
@@ -30,7 +35,7 @@ function directory(): string {
 
 const fileOf = (taskId: string) => join(directory(), `${taskId.replaceAll(/[^\w.-]/g, "_")}.json`);
 
-export function writeRunning(entry: Omit<Entry, "pid">): void {
+export function writeRunning(entry: RunningEntry): void {
   mkdirSync(directory(), { recursive: true, mode: 0o700 });
   writeFileSync(fileOf(entry.taskId), JSON.stringify({ ...entry, pid: process.pid }), { mode: 0o600 });
 }
@@ -39,7 +44,7 @@ export function forgetRunning(taskId: string): void {
   rmSync(fileOf(taskId), { force: true });
 }
 
-/** Of gates that died: tells the server what is known, which is nothing, and the person. */
+/** Of gates that died: tells the server what is known, and the person. */
 export async function settleDead(remote: Remote): Promise<void> {
   for (const entry of deadEntries(remote.url)) {
     try {
@@ -55,11 +60,15 @@ export async function settleDead(remote: Remote): Promise<void> {
 
 async function settle(remote: Remote, { taskId, action, end }: Entry): Promise<string | null> {
   const { tasks } = remote.client;
-  const task = await tasks.get(taskId);
+  const task = await tasks.wait(taskId, { timeoutMs: settledMsMax });
   if (isFinal(task)) return null;
   if (end !== undefined) {
     await tasks.answer(taskId, end);
     return null;
+  }
+  if (task.status !== "INPUT_REQUIRED") {
+    await tasks.cancel(taskId, { reason: "the gate that asked ended" });
+    return `${action} was never approved: an earlier gate ended before (task ${taskId}). The request is withdrawn.`;
   }
   if (asksFor(task.waiting_for?.schema, "start")) {
     await tasks.answer(taskId, { start: "none", refused: "The gate ended before it started." });

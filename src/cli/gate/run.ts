@@ -11,10 +11,10 @@ import { loadPolicy } from "../../gate/policy-files.ts";
 import { bindCommand, type CommandRequest, environmentOf, whatChanged } from "../../gate/request.ts";
 import type { Remote, RemoteSettings } from "../remote.ts";
 import { oneLine } from "../terminal/text.ts";
-import { answerOnceAsked, decide } from "./decision.ts";
+import { type Approved, type Asking, answerOnceAsked, decide } from "./decision.ts";
 import { Denied, denialOf } from "./denial.ts";
 import { gateRemote } from "./gate-remote.ts";
-import { forgetRunning, settleDead, writeRunning } from "./journal.ts";
+import { forgetRunning, type RunningEntry, settleDead, writeRunning } from "./journal.ts";
 import { digestOf } from "./verify.ts";
 
 export interface AskSettings extends RemoteSettings {
@@ -60,8 +60,24 @@ async function runApproved(
   await settleDead(remote);
   const action = `run ${commandText(argv)}`;
   const input = inputFor(action, verdict, request, { runs: true, wait: settings.wait });
-  const { taskId } = await decide({ remote, input, signal, onAsked: sayAsked(action) });
-  return await runOnce(remote, taskId, request, action, settings);
+  const entry = { url: remote.url, action };
+  const { taskId } = await decideNoted({ remote, input, signal, onAsked: sayAsked(action) }, entry);
+  return await runOnce(remote, { ...entry, taskId }, request, settings);
+}
+
+/** Noted from the beginning: one that is killed while it waits is not waited for. */
+async function decideNoted(asking: Asking, entry: { url: string; action: string }): Promise<Approved> {
+  let asked: string | null = null;
+  const onSubmitted = (taskId: string) => {
+    asked = taskId;
+    writeRunning({ ...entry, taskId });
+  };
+  try {
+    return await decide({ ...asking, onSubmitted });
+  } catch (error) {
+    if (asked !== null) forgetRunning(asked);
+    throw error;
+  }
 }
 
 const recordedMsMax = 5_000;
@@ -69,21 +85,20 @@ const recordedMsMax = 5_000;
 /** The server takes the answer to "it starts" once: whoever has given it runs it, and nobody else ever does. */
 async function runOnce(
   remote: Remote,
-  taskId: string,
+  entry: RunningEntry,
   request: CommandRequest,
-  action: string,
   { tty }: RunSettings,
 ): Promise<number> {
   const { tasks } = remote.client;
+  const { taskId } = entry;
   const start = randomUUID();
   const changed = whatChanged(request);
   if (changed !== null) {
     await tasks.answer(taskId, { start, refused: changed });
+    forgetRunning(taskId);
     throw new Denied(`${changed}. Ask again: what was approved is not there any more.`);
   }
   const env = environmentOf(request, process.env);
-  const entry = { taskId, url: remote.url, action };
-  writeRunning(entry);
   await tasks.answer(taskId, { start }, { idempotencyKey: start });
   const end = await execute(request, env, tty === true);
   writeRunning({ ...entry, end });
