@@ -24,6 +24,8 @@ import { eventRoutes } from "./routes/events.ts";
 import { memoryRoutes } from "./routes/memories.ts";
 import { messageRoutes } from "./routes/messages.ts";
 import { type MetricsPage, metricsRoutes } from "./routes/metrics.ts";
+import { outcomeRoutes } from "./routes/outcomes.ts";
+import { permissionRequestRoutes } from "./routes/permission-requests.ts";
 import { personaRoutes } from "./routes/personas.ts";
 import { pushConfigRoutes } from "./routes/push-configs.ts";
 import { quotaRoutes } from "./routes/quotas.ts";
@@ -76,6 +78,8 @@ function harnRoutes(options: HarnOptions): Route[] {
     ...retentionRoutes,
     ...messageRoutes,
     ...taskRoutes(stopped),
+    ...permissionRequestRoutes,
+    ...outcomeRoutes,
     ...approvalRoutes(facts),
     ...pushConfigRoutes,
     ...artifactRoutes(artifactBytesMax, options.report),

@@ -124,8 +124,13 @@ async function replay(
   return undefined;
 }
 
+const streaming = { method: "GET", tag, produces: "text/event-stream", webSocket: "optional" } as const;
+
 export function eventRoutes(options: StreamOptions): Route[] {
-  const streaming = { method: "GET", tag, produces: "text/event-stream", webSocket: "optional" } as const;
+  return [...logRoutes(options), ...sessionRoutes(options), ...taskRoutes(options)];
+}
+
+function logRoutes(options: StreamOptions): Route[] {
   return [
     route({
       method: "GET",
@@ -159,6 +164,11 @@ export function eventRoutes(options: StreamOptions): Route[] {
         return presentEvent(await getEvent(call.kernel, call.caller, call.param("event_id")), call);
       },
     }),
+  ];
+}
+
+function sessionRoutes(options: StreamOptions): Route[] {
+  return [
     route({
       method: "GET",
       path: "/v1/sessions/{session_id}/events",
@@ -191,6 +201,11 @@ export function eventRoutes(options: StreamOptions): Route[] {
       response: ListOf(Event),
       handle: (call) => replay(call, call.param("session_id"), options),
     }),
+  ];
+}
+
+function taskRoutes(options: StreamOptions): Route[] {
+  return [
     route({
       method: "GET",
       path: "/v1/tasks/{task_id}/events",

@@ -86,6 +86,12 @@ export function skillRoutes(createdAt: string): Route[] {
         await call.dispatch(deleteSkill, { skillId: call.param("skill_id") });
       },
     }),
+    ...toolRoutes(createdAt),
+  ];
+}
+
+function toolRoutes(createdAt: string): Route[] {
+  return [
     route({
       method: "GET",
       path: "/v1/tools",
