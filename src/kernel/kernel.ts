@@ -107,16 +107,25 @@ export interface KernelOptions {
 const ticketMsDefault = 60_000;
 
 export function createKernel(options: KernelOptions): WholeKernel {
-  const { store, clock, agents, issuer, ticketMs = ticketMsDefault, retainMs = null } = options;
-  const {
-    adminKey = new AdminKeyHolder({ key: "", origin: "setting", file: "" }),
-    masterKeys = new MasterKeys({ file: null }),
-    files = new WorkspaceFiles({ directory: null }),
-    outbound = createOutbound({ allowPrivate: false }),
-    approvals = withoutGateway(),
-  } = options;
-  const tail = new LogTail(store);
-  const proposing: WholeStore = {
+  const { clock } = options;
+  const tail = new LogTail(options.store);
+  const store = proposing(options.store, tail);
+  const receipts = followReceipts(options, store, tail);
+  const deps = createDeps(options, store, receipts);
+  return {
+    ...deps,
+    ...createAccess(options, deps, tail),
+    receipts,
+    tail,
+    dispatch: createDispatch(deps),
+    tickets: new Tickets(() => steadyNow(clock), options.ticketMs ?? ticketMsDefault),
+    work: new RuntimeStatus(),
+  };
+}
+
+/** What is committed is heard of before it is on disk. */
+function proposing(store: WholeStore, tail: LogTail): WholeStore {
+  return {
     ...store,
     commit(batch) {
       const committed = store.commit(batch);
@@ -124,17 +133,32 @@ export function createKernel(options: KernelOptions): WholeKernel {
       return committed;
     },
   };
+}
+
+function followReceipts(options: KernelOptions, store: WholeStore, tail: LogTail): ReceiptFollower {
+  const { issuer, clock, makeReceipts } = options;
+  const commit = (batch: Batch) => store.commit(batch);
   const makeHere = (hooks: MakerHooks) =>
-    new ReceiptProjection({ ...hooks, store, commit: (batch) => proposing.commit(batch), issuer, clock });
-  const { makeReceipts } = options;
-  const receipts = new ReceiptFollower({
-    store,
+    new ReceiptProjection({ ...hooks, store: options.store, commit, issuer, clock });
+  return new ReceiptFollower({
+    store: options.store,
     tail,
-    make: (hooks) => makeReceipts?.(hooks, (batch) => proposing.commit(batch)) ?? makeHere(hooks),
+    make: (hooks) => makeReceipts?.(hooks, commit) ?? makeHere(hooks),
     onError: options.onReceiptError ?? (() => {}),
   });
+}
+
+function createDeps(options: KernelOptions, store: WholeStore, receipts: ReceiptFollower): WholeDeps {
+  const { clock, agents, issuer, retainMs = null } = options;
+  const {
+    adminKey = new AdminKeyHolder({ key: "", origin: "setting", file: "" }),
+    masterKeys = new MasterKeys({ file: null }),
+    files = new WorkspaceFiles({ directory: null }),
+    outbound = createOutbound({ allowPrivate: false }),
+    approvals = withoutGateway(),
+  } = options;
   const deps: WholeDeps = {
-    store: proposing,
+    store,
     clock,
     chance: options.chance ?? systemRandom,
     agents,
@@ -159,6 +183,14 @@ export function createKernel(options: KernelOptions): WholeKernel {
     tracing: options.tracing ?? null,
     operations: createOperations(() => deps),
   };
+  return deps;
+}
+
+type Access = Pick<Kernel, "authenticate" | "stillAllowed" | "issueToken" | "keyUse" | "failedSignIns">;
+
+/** Who calls, and what became of credentials that were refused. */
+function createAccess(options: KernelOptions, deps: WholeDeps, tail: LogTail): Access {
+  const { clock, issuer } = deps;
   const keyUse = new KeyUse(deps);
   const failedSignIns = new FailedSignIns((tenantId, facts) =>
     runCommand(deps, noteAudit, systemCaller(tenantId), facts),
@@ -178,15 +210,9 @@ export function createKernel(options: KernelOptions): WholeKernel {
   };
   const authenticate = createAuthenticate(access);
   return {
-    ...deps,
-    receipts,
-    tail,
-    dispatch: createDispatch(deps),
     authenticate,
     stillAllowed: createStillAllowed(authenticate, access),
     issueToken: createIssueToken(access),
-    tickets: new Tickets(() => steadyNow(clock), ticketMs),
-    work: new RuntimeStatus(),
     keyUse,
     failedSignIns,
   };

@@ -15,6 +15,7 @@ import { systemCaller } from "../policy/caller.ts";
 import { keepSigningKey, loadSigningKey } from "../policy/signing-key.ts";
 import { AgentRegistry } from "../runtime/agents/registry.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
+import type { WholeStore } from "../store/whole-store.ts";
 import { type CertificateWatch, watchCertificates } from "../surfaces/certificate-watch.ts";
 import { harnKeys, harnReport } from "../surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "../surfaces/harp/binding.ts";
@@ -56,27 +57,14 @@ const bodyBytesMax = 1024 * 1024;
 
 export async function startGatewayServer(config: GatewayConfig): Promise<GatewayServer> {
   requireSafeExposure(config);
-  const { dataDirectory, logger, tls, trustedProxies, authFailuresMax } = config;
+  const { dataDirectory, logger, tls, trustedProxies } = config;
   await using built = new AsyncDisposableStack();
   const failed = Promise.withResolvers<string>();
   const watch = { stopped: failed.resolve };
   const store = await openSqliteStore(dataDirectory, watch);
   built.defer(() => store.close());
-  const adminKey = new AdminKeyHolder(loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey));
-  const keyFile = join(dataDirectory, "signing.key");
-  const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
-  const agents = new AgentRegistry([]);
-  const kernel = createKernel({
-    ...{ store, agents, issuer, authFailuresMax },
-    clock: systemClock,
-    adminKey,
-  });
+  const { kernel, adminKey, tenant } = await startKernel(config, store);
   built.defer(() => kernel.tail.close());
-  const system = systemCaller(defaultTenantId);
-  const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
-  adminKey.setDisabled(tenant.admin_key_disabled_at != null);
-  const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
-  issuer.adopt(signingKey.issuer_id);
 
   const gatewayStore = await openSqliteStore(join(dataDirectory, "gateway"), watch);
   built.defer(() => gatewayStore.close());
@@ -139,4 +127,24 @@ export async function startGatewayServer(config: GatewayConfig): Promise<Gateway
       await running.disposeAsync();
     },
   };
+}
+
+/** Just enough of a kernel to know who calls. */
+async function startKernel(config: GatewayConfig, store: WholeStore) {
+  const { dataDirectory, authFailuresMax } = config;
+  const adminKey = new AdminKeyHolder(loadAdminKey(join(dataDirectory, "admin.key"), config.apiKey));
+  const keyFile = join(dataDirectory, "signing.key");
+  const issuer = new Issuer(loadSigningKey(keyFile), (pem) => keepSigningKey(keyFile, pem));
+  const agents = new AgentRegistry([]);
+  const kernel = createKernel({
+    ...{ store, agents, issuer, authFailuresMax },
+    clock: systemClock,
+    adminKey,
+  });
+  const system = systemCaller(defaultTenantId);
+  const { result: tenant } = await kernel.dispatch(ensureTenant, system, { tenantId: defaultTenantId });
+  adminKey.setDisabled(tenant.admin_key_disabled_at != null);
+  const { result: signingKey } = await kernel.dispatch(ensureSigningKey, system, { key: issuer.key });
+  issuer.adopt(signingKey.issuer_id);
+  return { kernel, adminKey, tenant };
 }

@@ -12,9 +12,9 @@ import { ConsoleSessions } from "../surfaces/console/sessions.ts";
 import { SignInLinks } from "../surfaces/console/sign-in-links.ts";
 import { admitSessions, consoleSurface } from "../surfaces/console/surface.ts";
 import { subprotocol } from "../surfaces/credentials.ts";
-import { harn, harnFail, harnReport } from "../surfaces/harn/surface.ts";
+import { harn, harnFail, harnReport, type Report } from "../surfaces/harn/surface.ts";
 import { createHarpHttp, harpBinding } from "../surfaces/harp/binding.ts";
-import { harp, harpFail, isHarpAddress } from "../surfaces/harp/surface.ts";
+import { type HarpOptions, harp, harpFail, isHarpAddress } from "../surfaces/harp/surface.ts";
 import { closeHttp, createHttp } from "../surfaces/http.ts";
 import { failMcp } from "../surfaces/mcp/errors.ts";
 import { isMcpAddress, mcp } from "../surfaces/mcp/surface.ts";
@@ -68,7 +68,7 @@ export interface Listening {
 
 /** Nobody is served before `listen` is called. */
 export async function openSurfaces(config: ServerConfig, beneath: Beneath): Promise<OpenSurfaces> {
-  const { kernel, gateway, adminKey, facts, metrics, lifetime } = beneath;
+  const { kernel, gateway, facts, metrics, lifetime } = beneath;
   const { logger, tls, heartbeatMs, bodyBytesMax } = config;
   const { stopped } = lifetime;
   const shared = { kernel, facts, logger, stopped, heartbeatMs };
@@ -91,46 +91,10 @@ export async function openSurfaces(config: ServerConfig, beneath: Beneath): Prom
   const sessions = new ConsoleSessions({ file: join(config.dataDirectory, "console-sessions.json"), now });
   const links = new SignInLinks(now);
   const isHttps = config.publicUrl?.startsWith("https:") ?? tls !== null;
-  const openWebSockets = () => sockets.openCount + binding.sockets.openCount;
-
-  // What none of them claims is Harn's.
-  const surfaces: Surface[] = [
-    {
-      plugin: harn({
-        ...{ ...shared, report, sockets, helloMs: config.webSocket.helloMs },
-        artifactBytesMax: config.artifactBytesMax,
-        a2aCard: () => frontDoorCard({ kernel, facts }),
-        metrics: metricsPage(config, beneath, openWebSockets),
-      }),
-    },
-    {
-      plugin: opvsHttp(opvs, shared),
-      errors: {
-        owns: isOpvsAddress,
-        fail: (error, request, reply) => failOpvs(opvs, error, request, reply),
-      },
-    },
-    {
-      plugin: openHarness({ ...shared, engine, sockets }),
-      errors: {
-        owns: isOpenHarnessAddress,
-        fail: (error, _request, reply) => failOpenHarness(engine, error, reply),
-      },
-    },
-    {
-      plugin: mcp(shared),
-      errors: { owns: isMcpAddress, fail: (error, _request, reply) => failMcp(shared, error, reply) },
-    },
-    { plugin: harp(binding), prefix: harpPath, errors: { owns: isHarpAddress, fail: harpFail(binding) } },
-    { plugin: oauth({ kernel, url: facts.url, logger }) },
-    { plugin: cards(opvs, { kernel, facts }) },
-    {
-      plugin: consoleSurface({
-        ...{ kernel, adminKey, sessions, links, version, isHttps },
-        assets: new ConsoleAssets(consoleFolder),
-      }),
-    },
-  ];
+  const surfaces = surfacesOf(config, beneath, {
+    ...{ shared, opvs, engine, binding, sockets, report, sessions, links, isHttps },
+    openWebSockets: () => sockets.openCount + binding.sockets.openCount,
+  });
   const failHarn = harnFail(report);
   const newRequestId = () => kernel.newId("req");
   const httpOptions = { ...config, newRequestId, isHttps, readRefusal: () => readRefusalOf(facts) };
@@ -169,6 +133,63 @@ export async function openSurfaces(config: ServerConfig, beneath: Beneath): Prom
       return { url, grpcUrl, harpUrl, certificates };
     },
   };
+}
+
+interface SurfaceParts {
+  shared: Pick<Beneath, "kernel" | "facts"> &
+    Pick<ServerConfig, "logger" | "heartbeatMs"> & { stopped: AbortSignal };
+  opvs: Opvs;
+  engine: Engine;
+  binding: HarpOptions;
+  sockets: WebSockets;
+  report: Report;
+  sessions: ConsoleSessions;
+  links: SignInLinks;
+  isHttps: boolean;
+  openWebSockets(): number;
+}
+
+/** What none of them claims is Harn's. */
+function surfacesOf(config: ServerConfig, beneath: Beneath, parts: SurfaceParts): Surface[] {
+  const { kernel, adminKey, facts } = beneath;
+  const { shared, opvs, engine, binding, sockets, report, sessions, links, isHttps, openWebSockets } = parts;
+  return [
+    {
+      plugin: harn({
+        ...{ ...shared, report, sockets, helloMs: config.webSocket.helloMs },
+        artifactBytesMax: config.artifactBytesMax,
+        a2aCard: () => frontDoorCard({ kernel, facts }),
+        metrics: metricsPage(config, beneath, openWebSockets),
+      }),
+    },
+    {
+      plugin: opvsHttp(opvs, shared),
+      errors: {
+        owns: isOpvsAddress,
+        fail: (error, request, reply) => failOpvs(opvs, error, request, reply),
+      },
+    },
+    {
+      plugin: openHarness({ ...shared, engine, sockets }),
+      errors: {
+        owns: isOpenHarnessAddress,
+        fail: (error, _request, reply) => failOpenHarness(engine, error, reply),
+      },
+    },
+    {
+      plugin: mcp(shared),
+      errors: { owns: isMcpAddress, fail: (error, _request, reply) => failMcp(shared, error, reply) },
+    },
+    { plugin: harp(binding), prefix: harpPath, errors: { owns: isHarpAddress, fail: harpFail(binding) } },
+    { plugin: oauth({ kernel, url: facts.url, logger: config.logger }) },
+    { plugin: cards(opvs, { kernel, facts }) },
+    {
+      plugin: consoleSurface({
+        ...{ kernel, adminKey, sessions, links, version, isHttps },
+        assets: new ConsoleAssets(consoleFolder),
+      }),
+    },
+  ];
 }
 
 function metricsPage(config: ServerConfig, beneath: Beneath, openWebSockets: () => number) {

@@ -1,5 +1,6 @@
 /** The port over SQLite: one reader, one writer, content beside the database, and those who follow the log. */
 
+import type { Ahead } from "../ahead.ts";
 import type { Dropped } from "../batch-rows.ts";
 import { type CommitObserver, CommitQueue, type CommitWatch, type GroupWriter } from "../commit-queue.ts";
 import { DocumentCache } from "../document-cache.ts";
@@ -8,7 +9,7 @@ import { ofTenant, tenantViews, type WholeStore } from "../whole-store.ts";
 import type { Blobs } from "./blob-files.ts";
 import { bytesOf, memberOf } from "./document-body.ts";
 import type { Reader } from "./reader.ts";
-import { tenantReads } from "./tenant-reads.ts";
+import { type Reading, tenantReads } from "./tenant-reads.ts";
 
 /** The connection that writes, on whichever thread it is. */
 export interface SqliteWriter extends GroupWriter {
@@ -65,17 +66,7 @@ export function sqliteStore({
   const cached = (found: StoredDocument) => cache.get(found.kind, found.id) ?? found;
   const seen = (query: EventQuery) => ({ ...query, through: Math.min(query.through ?? told, told) });
   const reading = { reader, blobs, get, cached, seen };
-  const viewOf = (tenantId: string): TenantStore => ({
-    ...tenantReads(reading, tenantId),
-    get: async (kind, id) => ofTenant(tenantId, read(kind, id)),
-    getMany: async (keys) => keys.map(({ kind, id }) => ofTenant(tenantId, read(kind, id))),
-    known: (kind, id) => ofTenant(tenantId, cache.get(kind, id)),
-    proposed(kind, id) {
-      const document = queue.ahead.document(id);
-      return document?.kind === kind ? ofTenant(tenantId, document) : undefined;
-    },
-    proposedEvents: (id) => queue.ahead.events(id)?.filter((event) => event.tenantId === tenantId),
-  });
+  const viewOf = (tenantId: string) => tenantView(tenantId, { reading, read, cache, ahead: queue.ahead });
   return {
     of: tenantViews(viewOf),
     commit: (batch) => queue.commit(batch),
@@ -117,5 +108,27 @@ export function sqliteStore({
       await queue.close();
       release();
     },
+  };
+}
+
+interface ViewParts {
+  reading: Reading;
+  read(kind: string, id: string): StoredDocument | undefined;
+  cache: DocumentCache;
+  ahead: Ahead;
+}
+
+/** What one tenant sees: what is on disk, and what is on its way there. */
+function tenantView(tenantId: string, { reading, read, cache, ahead }: ViewParts): TenantStore {
+  return {
+    ...tenantReads(reading, tenantId),
+    get: async (kind, id) => ofTenant(tenantId, read(kind, id)),
+    getMany: async (keys) => keys.map(({ kind, id }) => ofTenant(tenantId, read(kind, id))),
+    known: (kind, id) => ofTenant(tenantId, cache.get(kind, id)),
+    proposed(kind, id) {
+      const document = ahead.document(id);
+      return document?.kind === kind ? ofTenant(tenantId, document) : undefined;
+    },
+    proposedEvents: (id) => ahead.events(id)?.filter((event) => event.tenantId === tenantId),
   };
 }
