@@ -22,6 +22,23 @@ export async function nextSlice(): Promise<void> {
   else if (pages.length > 0 || isOver(begun)) await turnIn(pages);
 }
 
+/** Work that stops after each piece, done at once: what is known to be small. */
+export function atOnce<T>(work: Generator<undefined, T>): T {
+  while (true) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same in slices, however large it is. */
+export async function inSlices<T>(work: Generator<undefined, T>): Promise<T> {
+  while (true) {
+    await nextSlice();
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
+}
+
 /**
  * To be awaited after each piece of what is sent of a page, or of a live event. Those who are in the middle of a page go on before
  * anybody begins another one, so few are.

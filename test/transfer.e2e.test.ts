@@ -8,7 +8,7 @@ import { after, afterEach, before, describe, test } from "node:test";
 import canonicalize from "canonicalize";
 import { bridle, errorLine, succeeded } from "./support/cli.ts";
 import { type Answer, type Client, errorOf, isFinal, type Json, userMessage } from "./support/client.ts";
-import { download, exportOf, importInto, Log } from "./support/exported-log.ts";
+import { download, exportOf, importInto, Log, sha256Of } from "./support/exported-log.ts";
 import { assertRebuildable } from "./support/log.ts";
 import { temporaryDirectory } from "./support/server.ts";
 import { startTravel, type Travel } from "./support/travel.ts";
@@ -473,6 +473,34 @@ describe("what is not imported", () => {
           log.lines = log.lines.filter((line) => line.blob?.sha256 !== sha256);
         }),
       says: /missing|content/,
+    },
+    {
+      what: "content of which no event speaks",
+      log: () =>
+        changed(({ lines }) => {
+          const bytes = Buffer.from("unheard of");
+          lines.splice(1, 0, { blob: { sha256: sha256Of(bytes), base64: bytes.toString("base64") } });
+        }),
+      says: /no event speaks/,
+    },
+    {
+      what: "content that is longer than an event says",
+      log: () =>
+        changed((log) => {
+          log.step("step:timetable:1").result.output.bytes = 5;
+        }),
+      says: /has \d+ bytes/,
+    },
+    {
+      what: "a message that is longer than any may be",
+      log: () =>
+        changed((log) => {
+          const bytes = Buffer.from(JSON.stringify([{ type: "text", text: "long ".repeat(1_000_000) }]));
+          const sha256 = sha256Of(bytes);
+          log.lines.splice(1, 0, { blob: { sha256, base64: bytes.toString("base64") } });
+          log.event("user.message").payload.message.parts = { blob: sha256, bytes: bytes.length };
+        }),
+      says: /message has more than 4194304 bytes/,
     },
     {
       what: "a session that is never created",

@@ -1,6 +1,5 @@
 /** Batches as rows of tables, and what a writer says became of them. Payloads are JSON text, made once. */
 
-import { nextSlice } from "../slices.ts";
 import { neighbours } from "./neighbours.ts";
 import type {
   Batch,
@@ -107,26 +106,8 @@ export interface Placed {
   inRow: number;
 }
 
-export function toRows(batch: Batch, bodyOf: BodyText): BatchRows {
-  const making = makeRows(batch, bodyOf);
-  while (true) {
-    const { done, value } = making.next();
-    if (done === true) return value;
-  }
-}
-
-/** The same for a large batch, without holding the event loop. */
-export async function toRowsInSlices(batch: Batch, bodyOf: BodyText): Promise<BatchRows> {
-  const making = makeRows(batch, bodyOf);
-  while (true) {
-    await nextSlice();
-    const { done, value } = making.next();
-    if (done === true) return value;
-  }
-}
-
 /** Stops after each piece of work that grows with the batch. */
-function* makeRows(batch: Batch, bodyOf: BodyText): Generator<undefined, BatchRows> {
+export function* makeRows(batch: Batch, bodyOf: BodyText): Generator<undefined, BatchRows> {
   const first = new Map<string, Placed>();
   const log: BatchRows["log"] = [];
   for (const run of neighbours(batch.events)) {

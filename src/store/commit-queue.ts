@@ -3,16 +3,9 @@
  * A batch is resolved only after the writer says that it is on disk.
  */
 
-import { pauseIfLate } from "../slices.ts";
+import { atOnce, inSlices, pauseIfLate } from "../slices.ts";
 import { Ahead } from "./ahead.ts";
-import {
-  type BatchResult,
-  type BatchRows,
-  type BodyText,
-  type Numbered,
-  toRows,
-  toRowsInSlices,
-} from "./batch-rows.ts";
+import { type BatchResult, type BatchRows, type BodyText, makeRows, type Numbered } from "./batch-rows.ts";
 import {
   type Batch,
   BatchFailed,
@@ -114,7 +107,7 @@ export class CommitQueue {
     if (batch.isLarge) return this.#commitLarge(batch);
     return new Promise((resolve, reject) => {
       // What cannot be written as JSON is refused here, before anybody can build on it.
-      const rows = toRows(batch, this.#bodyText);
+      const rows = atOnce(makeRows(batch, this.#bodyText));
       this.ahead.add(batch);
       this.#waiting.push({ batch, rows, resolve, reject });
       this.#schedule();
@@ -123,7 +116,7 @@ export class CommitQueue {
 
   /** Others may be written before it, so nobody builds on it ahead of time. */
   async #commitLarge(batch: Batch): Promise<StoredEvent[]> {
-    const rows = await toRowsInSlices(batch, this.#bodyText);
+    const rows = await inSlices(makeRows(batch, this.#bodyText));
     this.assertOpen();
     return await new Promise((resolve, reject) => {
       this.#waiting.push({ batch, rows, resolve, reject });

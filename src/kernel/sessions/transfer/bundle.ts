@@ -12,7 +12,7 @@ import { createHash, type Hash } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/schema";
 import { lazy } from "../../../lazy.ts";
-import { nextSlice } from "../../../slices.ts";
+import { atOnce, inSlices, nextSlice } from "../../../slices.ts";
 import type { Blob, NewEvent } from "../../../store/port.ts";
 import { HarnessError } from "../../core/errors.ts";
 import { asKernelEvent, type KernelEvent } from "../../core/events.ts";
@@ -104,7 +104,7 @@ export function* blobLines({ sha256, bytes }: Blob): Generator<string> {
 export function parseLogBundle(text: string): LogBundle {
   const reader = new BundleReader();
   for (const line of text.split("\n")) reader.add(line)?.();
-  return reader.end();
+  return atOnce(reader.end());
 }
 
 /** The same, of lines that arrive one after the other. Others get their turn in between. */
@@ -115,12 +115,13 @@ export async function readLogBundle(lines: AsyncIterable<string>): Promise<LogBu
     await nextSlice();
     decode?.();
   }
-  return reader.end();
+  return await inSlices(reader.end());
 }
 
 class BundleReader {
   #number = 0;
-  #bundle: LogBundle | null = null;
+  #bundle: Omit<LogBundle, "blobs"> | null = null;
+  readonly #contents: { sha256: string; pieces: Uint8Array[] }[] = [];
   /** Content of which a piece is still to come. */
   #begun: { sha256: string; hash: Hash; pieces: Uint8Array[] } | null = null;
   #isEnded = false;
@@ -133,12 +134,12 @@ class BundleReader {
     const item = parseLine(line, number);
     if (this.#bundle === null) {
       if (!checkHeader().Check(item)) throw bad(1, `it is not the beginning of a ${logFormat} file`);
-      this.#bundle = { header: item, events: [], blobs: [] };
+      this.#bundle = { header: item, events: [] };
       return undefined;
     }
-    const { events, blobs } = this.#bundle;
+    const { events } = this.#bundle;
     if (this.#isEnded) throw bad(number, "the file goes on after its end");
-    if (checkBlob().Check(item)) return () => this.#addPiece(item.blob, blobs, number);
+    if (checkBlob().Check(item)) return () => this.#addPiece(item.blob, number);
     if (this.#begun !== null) throw bad(number, `the content ${this.#begun.sha256} is cut off before it`);
     if (checkEvent().Check(item)) events.push(toEvent(item.event));
     else if (checkEnd().Check(item)) this.#isEnded = assertCount(item.end.events, events.length, number);
@@ -146,7 +147,7 @@ class BundleReader {
     return undefined;
   }
 
-  #addPiece({ sha256, base64, more }: Static<typeof BlobPiece>, blobs: Blob[], number: number): void {
+  #addPiece({ sha256, base64, more }: Static<typeof BlobPiece>, number: number): void {
     const content = this.#begun ?? { sha256, hash: createHash("sha256"), pieces: [] };
     if (content.sha256 !== sha256) throw bad(number, `the content ${content.sha256} is cut off before it`);
     const bytes = Buffer.from(base64, "base64");
@@ -156,14 +157,29 @@ class BundleReader {
     if (more === true) return;
     if (content.hash.digest("hex") !== sha256)
       throw bad(number, `the content is not what its hash ${sha256} says`);
-    blobs.push({ sha256, bytes: content.pieces.length === 1 ? bytes : Buffer.concat(content.pieces) });
+    this.#contents.push({ sha256, pieces: content.pieces });
   }
 
-  end(): LogBundle {
+  *end(): Generator<undefined, LogBundle> {
     if (this.#bundle === null) throw bad(1, `it is not the beginning of a ${logFormat} file`);
     if (!this.#isEnded) throw bad(this.#number, "the file is cut off: its end is missing");
-    return this.#bundle;
+    const blobs: Blob[] = [];
+    for (const { sha256, pieces } of this.#contents) blobs.push({ sha256, bytes: yield* joined(pieces) });
+    return { ...this.#bundle, blobs };
   }
+}
+
+function* joined(pieces: readonly Uint8Array[]): Generator<undefined, Uint8Array> {
+  const [only] = pieces;
+  if (only !== undefined && pieces.length === 1) return only;
+  const bytes = Buffer.allocUnsafeSlow(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+    yield;
+  }
+  return bytes;
 }
 
 function parseLine(line: string, number: number): unknown {
@@ -203,13 +219,25 @@ function bad(line: number, problem: string): HarnessError {
   });
 }
 
+/** Content that an event speaks of, and how long it says that it is. */
+interface SpokenOf {
+  blob: string;
+  bytes?: unknown;
+}
+
 /** The content that an event speaks of, where the kernel put it: never what merely looks like it. */
-export function blobsOf(event: NewEvent): string[] {
-  return contentsOf(asKernelEvent(event)).flatMap((content) =>
-    typeof content === "object" && content !== null && "blob" in content && typeof content.blob === "string"
-      ? [content.blob]
-      : [],
+export function contentIn(event: NewEvent): SpokenOf[] {
+  return contentsOf(asKernelEvent(event)).filter(
+    (content): content is SpokenOf =>
+      typeof content === "object" &&
+      content !== null &&
+      "blob" in content &&
+      typeof content.blob === "string",
   );
+}
+
+export function blobsOf(event: NewEvent): string[] {
+  return contentIn(event).map(({ blob }) => blob);
 }
 
 function environmentOf({ environment }: ShellTurn): unknown {
@@ -218,6 +246,10 @@ function environmentOf({ environment }: ShellTurn): unknown {
 
 function outputIn(result: StepResult): unknown {
   return "output" in result ? result.output : null;
+}
+
+function fileOf({ blob, bytes }: { blob?: string | null | undefined; bytes?: number | null }): object {
+  return { blob, ...(bytes == null ? {} : { bytes }) };
 }
 
 function contentsOf(event: KernelEvent): unknown[] {
@@ -233,10 +265,13 @@ function contentsOf(event: KernelEvent): unknown[] {
       return ["payload" in input ? input.payload : null, replay?.substitutions];
     }
     case "artifact.created":
-      return event.payload.artifact.is_upload === true ? [] : [{ blob: event.payload.artifact.blob }];
+      return event.payload.artifact.is_upload === true ? [] : [fileOf(event.payload.artifact)];
     case "artifact.updated": {
       const { chunk, completed } = event.payload;
-      return [chunk, completed?.is_erased === true ? null : { blob: completed?.sha256 }];
+      return [
+        chunk,
+        completed?.is_erased === true ? null : fileOf({ ...completed, blob: completed?.sha256 }),
+      ];
     }
     case "span.started":
       return [

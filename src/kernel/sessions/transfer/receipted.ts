@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { receiptHash } from "../../../receipts/hash.ts";
 import type { Receipt } from "../../../receipts/schema.ts";
 import { nextSlice } from "../../../slices.ts";
-import { unsealFrom } from "../../core/content.ts";
+import { blobBytes, unsealFrom } from "../../core/content.ts";
 import type { HarnessError } from "../../core/errors.ts";
 import { asKernelEvent, type KernelEvent } from "../../core/events.ts";
 import type { Part } from "../../kinds/message.ts";
@@ -15,6 +15,9 @@ import { TaskFacts } from "../../receipts/facts.ts";
 import { summarize } from "../../tasks/tasks.ts";
 import type { LogBundle } from "./bundle.ts";
 import { asWritten, refused } from "./refused.ts";
+
+/** What is parsed and hashed at once; the lists in a receipt are bounded where it is made. */
+const receiptBytesMax = 512 * 1024;
 
 /** What the receipts say must be true of these logs, and each receipt must be what it was. */
 export async function assertAsReceipted({ events, blobs }: LogBundle): Promise<void> {
@@ -46,7 +49,8 @@ export async function assertAsReceipted({ events, blobs }: LogBundle): Promise<v
       if (receipt_id !== null) named.push({ taskId, receiptId: receipt_id });
     }
     if (event.event === "agent.message" && event.payload.step === undefined) {
-      said.set(event.payload.message.id, unsealFrom(event.payload.message.parts, kept) ?? []);
+      const { id, parts } = event.payload.message;
+      said.set(id, unsealFrom(parts, kept) ?? []);
     }
     const end = endOf(event);
     if (end !== null) ended.set(taskId, end);
@@ -88,6 +92,7 @@ function readIssued(
   { record, receipt: content }: ReceiptIssued,
   kept: ReadonlyMap<string, Uint8Array>,
 ): Receipt {
+  if (blobBytes(content) > receiptBytesMax) throw refused(`The receipt ${record.id} is too long.`);
   const receipt = unsealFrom(content, kept);
   if (receipt === undefined || receipt.receipt_id !== record.id || receiptHash(receipt) !== record.hash) {
     throw refused(`The receipt ${record.id} is not the one that was issued.`);

@@ -7,7 +7,7 @@ import { asKernelEvent, type EventKind, type KernelEvent, terminalEvents } from 
 import { created } from "../../core/fold.ts";
 import type { KernelDeps } from "../../core/unit.ts";
 import type { TaskRecord } from "../../kinds/task.ts";
-import { blobsOf, type LogBundle } from "./bundle.ts";
+import { contentIn, type LogBundle } from "./bundle.ts";
 import { wrongIn, wrongInMark } from "./payloads.ts";
 import { assertAsReceipted } from "./receipted.ts";
 import { asWritten, refused } from "./refused.ts";
@@ -82,7 +82,7 @@ const importable: ReadonlySet<string> = new Set<EventKind>([
 type CleanDeps = Pick<KernelDeps, "redactor" | "searchTexts">;
 
 export async function assertSound(deps: CleanDeps, bundle: LogBundle): Promise<void> {
-  const { events, blobs } = bundle;
+  const { events } = bundle;
   const each = async (check: (event: NewEvent) => void) => {
     for (const event of events) {
       await nextSlice();
@@ -104,8 +104,7 @@ export async function assertSound(deps: CleanDeps, bundle: LogBundle): Promise<v
   const open = [...state].find(([, at]) => at === "open");
   if (open !== undefined) throw refused(`Task ${open[0]} has not ended.`);
   await assertClean(deps, bundle);
-  const kept = new Set(blobs.map(({ sha256 }) => sha256));
-  await each((event) => assertContentIsThere(event, kept));
+  await assertContent(bundle, each);
   await assertAsReceipted(bundle);
 }
 
@@ -188,12 +187,56 @@ async function assertClean(deps: CleanDeps, { events, blobs }: LogBundle): Promi
     if (!(await isClean([payload, actor, resource.id]))) throw dirty();
   }
   for (const { bytes } of blobs) {
-    await nextSlice();
-    if (!(await isClean(Buffer.from(bytes).toString("utf8")))) throw dirty();
+    for (const text of textsOf(bytes)) {
+      await nextSlice();
+      if (!(await isClean(text))) throw dirty();
+    }
   }
 }
 
-function assertContentIsThere(event: NewEvent, kept: ReadonlySet<string>): void {
-  const missing = asWritten(event, () => blobsOf(event)).find((sha256) => !kept.has(sha256));
-  if (missing !== undefined) throw refused(`The content ${missing}, of which an event speaks, is missing.`);
+/** Content is searched in pieces, each of which begins well before the end of the one before: further than a credential is long. */
+const searchedAtOnce = 512 * 1024;
+const overlap = 128 * 1024;
+
+function* textsOf(bytes: Uint8Array): Generator<string> {
+  const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  for (let start = 0, end = 0; end < content.length; start = spaceAfter(content, end - overlap)) {
+    end = Math.min(start + searchedAtOnce, content.length);
+    yield content.toString("utf8", start, end);
+  }
+}
+
+/** A piece that began in the middle of a word could look like the beginning of a credential. */
+function spaceAfter(bytes: Uint8Array, from: number): number {
+  const found = bytes.subarray(from, from + overlap / 2).findIndex((byte) => byte <= 0x20);
+  return found === -1 ? from : from + found;
+}
+
+/** A message is parsed whole for whoever reads it. */
+const messageBytesMax = 4 * 1024 * 1024;
+const messages: ReadonlySet<string> = new Set<EventKind>([
+  "user.message",
+  "agent.message",
+  "vendor.bridle.message",
+]);
+
+/** All content that events speak of, as long as they say, and no other. */
+async function assertContent(
+  { blobs }: LogBundle,
+  each: (check: (event: NewEvent) => void) => Promise<void>,
+): Promise<void> {
+  const kept = new Map(blobs.map(({ sha256, bytes }) => [sha256, bytes.length]));
+  const spokenOf = new Set<string>();
+  await each((event) => {
+    for (const { blob, bytes } of asWritten(event, () => contentIn(event))) {
+      const length = kept.get(blob);
+      if (length === undefined) throw refused(`The content ${blob}, of which an event speaks, is missing.`);
+      if (bytes !== undefined && bytes !== length) throw refused(`The content ${blob} has ${length} bytes.`);
+      if (messages.has(event.event) && length > messageBytesMax)
+        throw refused(`A message has more than ${messageBytesMax} bytes.`);
+      spokenOf.add(blob);
+    }
+  });
+  const idle = blobs.find(({ sha256 }) => !spokenOf.has(sha256));
+  if (idle !== undefined) throw refused(`It has the content ${idle.sha256}, of which no event speaks.`);
 }
