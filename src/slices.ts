@@ -8,7 +8,13 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 
 /** Well below what a person, or a health check, would notice. */
 const sliceMs = 5;
+/** While requests are answered: each takes several turns of the loop, and waits for a slice in each of them. */
+const besideRequestsMs = 1;
+/** A request that takes longer for one step waits for the disk, and does not care about slices. */
+const requestStepMs = 20;
 
+/** When a request last came by. */
+let requestAt = Number.NEGATIVE_INFINITY;
 /** When the slice of this turn began; null while nobody has used any of it. */
 let begun: number | null = null;
 /** The end of this turn. It keeps the process alive only while somebody waits for it. */
@@ -19,7 +25,7 @@ const frames: (() => void)[] = [];
 /** To be awaited before each page of long work; a page takes a few milliseconds. */
 export async function nextSlice(): Promise<void> {
   if (begun === null) begin();
-  else if (pages.length > 0 || isOver(begun)) await turnIn(pages);
+  else if (pages.length > 0 || isUsedUp(begun)) await turnIn(pages);
 }
 
 /** Work that stops after each piece, done at once: what is known to be small. */
@@ -45,17 +51,19 @@ export async function inSlices<T>(work: Generator<undefined, T>): Promise<T> {
  */
 export async function nextFrame(): Promise<void> {
   if (begun === null) begin();
-  else if (isOver(begun)) await turnIn(frames);
+  else if (isUsedUp(begun)) await turnIn(frames);
 }
 
 /** To be awaited between the steps of a request. It never waits behind others: at most for the end of this turn, if that is late. */
 export async function pauseIfLate(): Promise<void> {
+  requestAt = performance.now();
   if (begun === null) begin();
-  else if (isOver(begun)) await nextTurn();
+  else if (requestAt - begun >= sliceMs) await nextTurn();
 }
 
-function isOver(since: number): boolean {
-  return performance.now() - since >= sliceMs;
+function isUsedUp(since: number): boolean {
+  const now = performance.now();
+  return now - since >= (now - requestAt < requestStepMs ? besideRequestsMs : sliceMs);
 }
 
 function turnIn(queue: (() => void)[]): Promise<void> {

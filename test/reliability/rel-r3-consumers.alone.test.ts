@@ -47,25 +47,35 @@ function ask(path: string): Socket {
   return socket;
 }
 
-/** How long a healthy client waits, in the slowest of a hundred but one, for work of this process. */
-async function waits(): Promise<number> {
-  const times: number[] = [];
-  for (let n = 0; n < 100; n++) {
-    const append = () => client.append(sessionId, "x");
-    times.push(await costOf(append));
-  }
-  return times.sort((a, b) => a - b).at(-2) ?? 0;
+/** How long a healthy client waits, half of the time and in the slowest of a hundred but one, for work of this process. */
+interface Waits {
+  median: number;
+  p99: number;
 }
 
-/** What a hundred requests may take more, whatever they take when nobody else is there: a few turns of the loop. */
-const turnsMs = 100;
+async function waits(): Promise<Waits> {
+  const times: number[] = [];
+  for (let n = 0; n < 100; n++) times.push(await costOf(() => client.append(sessionId, "x")));
+  times.sort((a, b) => a - b);
+  return { median: times.at(50) ?? 0, p99: times.at(-2) ?? 0 };
+}
+
+/** What a hundred requests take at least when nobody else is there; measured with less, it was measured wrong. */
+const quietMin: Waits = { median: 1, p99: 5 };
+
+function assertHealthy(busy: Waits, quiet: Waits): void {
+  for (const which of ["median", "p99"] as const) {
+    const max = 10 * Math.max(quiet[which], quietMin[which]);
+    assert.ok(busy[which] < max, `${which} ${busy[which]} ms instead of ${quiet[which]} ms`);
+  }
+}
 
 test("REL-R3 200 streams that are never read do not slow a healthy client, and are ended", async () => {
   await waits();
   const quiet = await waits();
   const sockets = Array.from({ length: 200 }, () => ask("/v1/events/stream"));
   const busy = await withoutStall(waits);
-  assert.ok(busy < 10 * quiet + turnsMs, `${busy} ms instead of ${quiet} ms`);
+  assertHealthy(busy, quiet);
   // Nobody reads, so only an error tells that the connection is over.
   await until(
     async () => {
@@ -97,7 +107,7 @@ test("REL-R3 100 WebSockets that are never read and a flood of frames do not slo
   flood.on("error", () => {});
   try {
     const busy = await withoutStall(waits);
-    assert.ok(busy < 10 * quiet + turnsMs, `${busy} ms instead of ${quiet} ms`);
+    assertHealthy(busy, quiet);
   } finally {
     for (const socket of [...sockets, flood]) socket.terminate();
   }

@@ -13,8 +13,8 @@ import { readPages } from "./read-pages.ts";
 
 /** Live events kept for one follower. */
 const bufferMax = 256;
-/** What is read from disk at once: a few milliseconds of work, unless a single event is larger. */
-const historyPage = { limit: 200, bytesMax: 256 * 1024 };
+/** What is read from disk at once: a millisecond of work, unless a single event is larger. */
+const historyPage = { limit: 200, bytesMax: 64 * 1024 };
 
 export type Topic = `task:${string}` | `session:${string}` | `tenant:${string}`;
 type Listener = (event: StoredEvent) => void;
