@@ -27,7 +27,7 @@ const slowest = [
 ];
 
 /** A worker that says nothing for so long hangs, and what it started with it. */
-const silenceMsMax = 330_000;
+const silenceMsMax = 130_000;
 
 const { values: options, positionals: paths } = parseArgs({
   allowPositionals: true,

@@ -216,7 +216,7 @@ test("GAT-6 a gate that is killed while it runs does not run it again, and the n
   assert.equal(runs().length, before + 1);
 });
 
-test("GAT-6 a gate that is killed before it starts what was approved runs nothing, and the next one says so", async () => {
+test("GAT-6 a gate that is killed before it starts anything runs nothing, and the next one says so", async () => {
   tool("slow", "echo began >> ran.txt");
   const before = runs().length;
   const stopped = gateProcess(["./slow", "stopped"]);

@@ -41,7 +41,7 @@ async function beginPairing(
   const output: string[] = [];
   operator.stdout.setEncoding("utf8").on("data", (text) => output.push(text));
   for await (const line of createInterface({ input: operator.stderr })) {
-    const command = /^ {2}bridle approver (pair .+)$/.exec(line)?.[1];
+    const command = / approver (pair \S+ --gateway \S+) --id/.exec(line)?.[1];
     // The rest of it is read too, or the process would wait for somebody to do so.
     if (command === undefined) continue;
     operator.stderr.resume();

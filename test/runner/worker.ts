@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 import { root, send, type ToWorker } from "./protocol.ts";
 
 /** For a file, and for each test in it that has no timeout of its own. */
-const timeoutMs = 300_000;
+const timeoutMs = 120_000;
 
 process.on("message", (message: ToWorker) => {
   if ("end" in message) return process.exit();

@@ -3,7 +3,6 @@
 import type { Static } from "typebox";
 import type { EventKind } from "../../kernel/core/events.ts";
 import type { TaskStatus } from "../../kernel/tasks/lifecycle.ts";
-import type * as pushConfigs from "../../surfaces/harn/routes/push-configs.ts";
 import type * as schemas from "../../surfaces/harn/schemas.ts";
 import type * as approvals from "../../surfaces/harn/schemas-approvals.ts";
 import type * as audit from "../../surfaces/harn/schemas-audit.ts";
@@ -12,6 +11,7 @@ import type * as keys from "../../surfaces/harn/schemas-keys.ts";
 import type * as knowledge from "../../surfaces/harn/schemas-knowledge.ts";
 import type * as messages from "../../surfaces/harn/schemas-message.ts";
 import type * as policy from "../../surfaces/harn/schemas-policy.ts";
+import type * as push from "../../surfaces/harn/schemas-push.ts";
 import type * as receipts from "../../surfaces/harn/schemas-receipt.ts";
 import type * as sessions from "../../surfaces/harn/schemas-session.ts";
 import type * as tasks from "../../surfaces/harn/schemas-task.ts";
@@ -30,7 +30,7 @@ export type Vault = Static<typeof vaults.Vault>;
 export type VaultSecret = Static<typeof vaults.VaultSecret>;
 export type MasterKeyRotation = Static<typeof vaults.MasterKeyRotation>;
 /** A webhook of a task. */
-export type PushConfig = Static<typeof pushConfigs.PushConfig>;
+export type PushConfig = Static<typeof push.PushConfig>;
 export type ApiKey = Static<typeof keys.ApiKey>;
 export type AdminKey = Static<typeof keys.AdminKey>;
 export type ApiKeyWithMade = Static<typeof keys.ApiKeyWithMade>;

@@ -1,30 +1,11 @@
 /** The webhooks of a task, for whoever has to find out why one of them hears nothing. They are registered over OPVS. */
 
-import { Type } from "typebox";
 import { listPushConfigs } from "../../../kernel/push/push-configs.ts";
 import { presentPage } from "../lists.ts";
 import { presentPushConfig } from "../present.ts";
 import { type Route, route } from "../route.ts";
-import { Envelope, Nullable } from "../schema-pieces.ts";
 import { ListOf } from "../schemas.ts";
-
-const Count = Type.Integer({ minimum: 0 });
-
-export const PushConfig = Envelope("push_config", {
-  workspace_id: Type.String(),
-  session_id: Type.String(),
-  task_id: Type.String(),
-  config_id: Type.String(),
-  url: Type.String(),
-  auth_scheme: Nullable(Type.String()),
-  protocol_version: Type.String(),
-  state: Type.Enum(["active", "ended", "failed"]),
-  delivered_through_event_id: Type.String(),
-  delivered_count: Count,
-  attempts: Count,
-  next_attempt_at: Nullable(Type.String({ format: "date-time" })),
-  last_error: Nullable(Type.String()),
-});
+import { PushConfig } from "../schemas-push.ts";
 
 export const pushConfigRoutes: Route[] = [
   route({
