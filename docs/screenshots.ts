@@ -128,6 +128,17 @@ for (const [name, task, tab] of [
   await picture(page, name);
 }
 
+await page.goto(`${server.url}/runs/${finished.id}/replay`);
+await page.getByRole("button", { name: "Change step:collect:1" }).click();
+await page
+  .getByLabel(/^What step:collect:1/)
+  .fill('[["region", "orders", "failed"], ["eu-west", "0", "1204"]]');
+await picture(page, "replay");
+await page.getByRole("button", { name: "Replay with 1 change" }).click();
+await page.getByText("First difference", { exact: true }).waitFor();
+await page.getByRole("cell", { name: /USD/ }).nth(1).waitFor();
+await picture(page, "comparison");
+
 await page.goto(`${server.url}/talk?agent=refunder`);
 await page.getByLabel("Order").waitFor();
 await picture(page, "talk");

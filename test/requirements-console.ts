@@ -26,6 +26,8 @@ export const consoleRequirements: readonly Requirement[] = section("Bridle", "Th
   "CON-13":
     "Agents are talked to by text or by a form of their input; a conversation can be forked at any turn.",
   "CON-15": "API keys are made for a role, shown once, and revoked, by those who may.",
+  "CON-16":
+    "A run that ended is replayed with other values for its steps, which are checked first; both runs are shown beside each other.",
   "CON-14":
     "Receipts and exports from anywhere are verified in the browser, with keys of the reader's choice.",
 });

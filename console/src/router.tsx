@@ -61,6 +61,12 @@ const run = createRoute({
   component: lazyRouteComponent(() => import("./pages/run/Run.tsx"), "Run"),
 });
 
+const replay = createRoute({
+  getParentRoute: () => inside,
+  path: "/runs/$taskId/replay",
+  component: lazyRouteComponent(() => import("./pages/replay/Replay.tsx"), "Replay"),
+});
+
 const talk = createRoute({
   getParentRoute: () => inside,
   path: "/talk",
@@ -101,7 +107,7 @@ function isPath(to: unknown): to is string {
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
-    inside.addChildren([home, runs, run, talk, conversation, approvals, receipts, keys]),
+    inside.addChildren([home, runs, run, replay, talk, conversation, approvals, receipts, keys]),
   ]),
   defaultPreload: "intent",
   scrollRestoration: true,

@@ -1,4 +1,6 @@
-/** Everything that the console says in English, in one place, so that it can be translated. */
+/** Everything that the console says in English, here and in `text/`, so that it can be translated. */
+
+import { replayText } from "./text/replay.ts";
 
 const plural = new Intl.PluralRules("en");
 const count = (n: number, one: string, other: string) =>
@@ -208,6 +210,8 @@ export const text = {
     give: "Or give work to the agents that are here",
   },
 
+  replay: replayText,
+
   approvals: {
     title: "Approvals",
     keys: "Keys: J and K go to the next and the previous request, A to its Approve button, D to its Deny button.",
@@ -269,6 +273,7 @@ export const text = {
       artifacts: "Artifacts",
       events: "Events",
       receipt: "Receipt",
+      comparison: "Comparison",
     },
     facts: {
       id: "Run",
@@ -305,9 +310,6 @@ export const text = {
     cancelHelp: "A canceled run cannot be resumed. Steps that run now are told to stop.",
     cancelReason: "Reason (optional)",
     cancelConfirm: "Cancel the run",
-    replayTitle: "Replay this run?",
-    replayHelp: "A new run repeats the log of this one. No step is called again and nobody is asked.",
-    replayConfirm: "Replay",
     forkTitle: "Fork the session?",
     forkHelp: "A new session begins with the transcript of this one. This one stays as it is.",
     forkConfirm: "Fork",

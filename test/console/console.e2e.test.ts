@@ -162,7 +162,7 @@ describe("the console", { skip: noBrowser }, () => {
     await page.close();
   });
 
-  test("CON-6 a run is watched, answered, approved and proved on its page", async () => {
+  test("CON-6, CON-16 a run is watched, answered, approved, proved, and replayed with another answer", async () => {
     const session = await world.client.createSession();
     const task = await world.client.submit(session.id, "Release it", { persona_id: "persona_tour" });
     const opened = await openAs(`/runs/${task.id}`);
@@ -196,10 +196,25 @@ describe("the console", { skip: noBrowser }, () => {
     await page.getByText("Valid", { exact: true }).waitFor();
     assert.equal(await page.locator(".check--failed").count(), 0);
 
-    await page.getByRole("button", { name: "Replay" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
-    await page.waitForURL((url) => url.pathname.startsWith("/runs/task_") && !url.pathname.endsWith(task.id));
-    await page.getByRole("link", { name: task.id }).waitFor();
+    await page.getByRole("link", { name: "Replay" }).click();
+    await page.getByRole("button", { name: "Change ask:1" }).click();
+    const answer = page.getByLabel("What ask:1 gives instead, as JSON");
+    await answer.fill('{"name":');
+    await page.getByText(/This is not JSON/).waitFor();
+    assert.ok(await page.getByRole("button", { name: "Replay with 1 change" }).isDisabled());
+    await answer.fill('{"name": 7}');
+    await page.getByRole("button", { name: "Replay with 1 change" }).click();
+    await page.getByRole("listitem").filter({ hasText: "ask:1" }).getByRole("alert").waitFor();
+    await answer.fill('{"name": "Grace"}');
+    await page.getByRole("button", { name: "Replay with 1 change" }).click();
+    await page.waitForURL(
+      (url) => url.pathname.startsWith("/runs/task_") && url.search === "?tab=comparison",
+    );
+    const first = page.getByRole("listitem").filter({ hasText: "First difference" });
+    await first.getByText("Grace").waitFor();
+    await first.getByText("Ada").waitFor();
+    await page.getByText("Grace is published").first().waitFor();
+    await page.getByRole("cell", { name: /USD/ }).first().waitFor();
     assertQuiet(opened);
     await page.close();
   });

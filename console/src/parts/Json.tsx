@@ -3,6 +3,7 @@
 import { useState } from "react";
 import { text as words } from "../text.ts";
 import { LongText, printable } from "./LongText.tsx";
+import { isRedacted } from "./redacted.ts";
 
 /** Of one list or object; more are shown on request. */
 const membersShown = 100;
@@ -70,8 +71,4 @@ function Members({ value, open }: { value: object; open: number }) {
       )}
     </>
   );
-}
-
-export function isRedacted(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "redacted" in value && value.redacted === true;
 }

@@ -1,7 +1,8 @@
 /** What somebody is to judge: a flat object as a table of names and values, everything else as JSON. */
 
-import { isRedacted, Json } from "./Json.tsx";
+import { Json } from "./Json.tsx";
 import { LongText, printable } from "./LongText.tsx";
+import { isRedacted } from "./redacted.ts";
 
 export function Payload({ value, depth = 0 }: { value: unknown; depth?: number }) {
   const members =

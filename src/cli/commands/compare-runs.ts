@@ -1,6 +1,6 @@
 /** Two runs side by side: what each step gave, what was said and made, what it cost. */
 
-import type { BridleEvent, EventPayloads, Message } from "../../sdk/client/index.ts";
+import { type BridleEvent, type StepOutput, StepOutputs } from "../../sdk/client/index.ts";
 import type { Remote } from "../remote.ts";
 import { partText } from "../task/facts.ts";
 import { oneLine } from "../terminal/text.ts";
@@ -53,59 +53,24 @@ function markOf({ source, replay, is_same }: Comparison["rows"][number]): string
 }
 
 async function outputsOf(remote: Remote, taskId: string): Promise<Map<string, string>> {
-  const outputs = new Map<string, string>();
-  const said = new Map<string, string>();
-  for await (const event of remote.items<BridleEvent>(`/v1/tasks/${taskId}/events`)) {
-    if (event.event === "user.message") said.set(event.payload.message.id, wordsOf(event.payload.message));
-    const output = outputOf(event, said);
-    if (output !== null) outputs.set(output.step ?? "result", output.text);
+  const outputs = new StepOutputs();
+  for await (const event of remote.items<BridleEvent>(`/v1/tasks/${taskId}/events`)) outputs.add(event);
+  return new Map([...outputs.all].map(([step, output]) => [step, textOf(output)]));
+}
+
+function textOf(output: StepOutput): string {
+  switch (output.type) {
+    case "value":
+      return JSON.stringify(output.value);
+    case "error":
+      return `failed: ${JSON.stringify(output.error)}`;
+    case "message":
+      return output.message.parts.map(partText).join(" ");
+    case "artifact":
+      return `${output.artifact.name} ${output.artifact.sha256 ?? "(streamed)"}`;
+    case "decision":
+      return output.approved ? "approved" : "denied";
   }
-  return outputs;
-}
-
-interface Output {
-  step: string | undefined;
-  text: string;
-}
-
-/** What an event says came out of a step; null for events that have no output. */
-function outputOf(event: BridleEvent, said: ReadonlyMap<string, string>): Output | null {
-  switch (event.event) {
-    case "span.completed":
-    case "span.failed": {
-      const { step, result } = event.payload;
-      const isError = "error" in result;
-      return {
-        step,
-        text: isError ? `failed: ${JSON.stringify(result.error)}` : JSON.stringify(result.output),
-      };
-    }
-    case "agent.message":
-      return { step: event.payload.step, text: wordsOf(event.payload.message) };
-    case "artifact.created": {
-      const { step, artifact } = event.payload;
-      return { step, text: `${artifact.name} ${artifact.sha256 ?? "(streamed)"}` };
-    }
-    case "user.tool_confirmation":
-      return { step: event.payload.step, text: event.payload.approved ? "approved" : "denied" };
-    case "user.input_submitted":
-      return { step: event.payload.step, text: answerIn(event.payload, said) };
-    default:
-      return null;
-  }
-}
-
-function wordsOf({ parts }: Message): string {
-  return parts.map(partText).join(" ");
-}
-
-/** The message that was the answer or, in a replay, what was put in its place. */
-function answerIn(
-  { message_id, answer }: EventPayloads["user.input_submitted"],
-  said: ReadonlyMap<string, string>,
-): string {
-  if (answer === undefined) return said.get(message_id) ?? message_id;
-  return typeof answer === "string" ? answer : JSON.stringify(answer);
 }
 
 async function totalsOf(remote: Remote, taskId: string): Promise<string[]> {

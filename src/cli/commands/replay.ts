@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { liveKinds, replayModes } from "../../kernel/kinds/replay.ts";
-import type { OverrideKind } from "../../kernel/replay/plan.ts";
+import { type OverrideKind, overrideKindOf } from "../../sdk/client/index.ts";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
 import { type JsonSettings, show, withJson, withProgress, writeLines } from "../terminal/output.ts";
 import { escapeControls, oneLine } from "../terminal/text.ts";
@@ -122,25 +122,6 @@ function howToReplay(taskId: string, file: string): string {
 `;
 }
 
-const kindOf: Record<string, OverrideKind> = {
-  llm: "llm_provider_response",
-  mcp: "mcp_tool_return",
-  secret: "secret_value",
-  time: "time",
-  host: "host_fact",
-  random: "host_fact",
-  step: "tool_result",
-  tool: "tool_result",
-  effect: "tool_result",
-  file: "tool_result",
-  handoff: "tool_result",
-  file_read: "host_fact",
-  file_list: "host_fact",
-  memory: "host_fact",
-  conversation: "host_fact",
-  checkpoint: "checkpoint_value",
-};
-
 function addLive(kind: string, before: string[]): string[] {
   if (liveKinds.some((known) => known === kind)) return [...before, kind];
   throw new InvalidArgumentError(`It is one of ${liveKinds.join(", ")}; found ${kind}.`);
@@ -152,7 +133,7 @@ function addOverride(text: string, before: ReplaySettings["override"]): ReplaySe
   if (equals <= 0)
     throw new InvalidArgumentError("It must be KEY=JSON, e.g. time:now:1='\"2026-04-25T19:00:00Z\"'.");
   const key = text.slice(0, equals);
-  const kind = kindOf[key.slice(0, key.indexOf(":"))] ?? "event_payload";
+  const kind = overrideKindOf(key) ?? "event_payload";
   try {
     return { ...before, [key]: { kind, value: JSON.parse(text.slice(equals + 1)) } };
   } catch {

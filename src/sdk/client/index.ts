@@ -37,6 +37,7 @@ export type { Quotas } from "./quotas.ts";
 export type { ReceiptSubject, Receipts, VerifyReceipt } from "./receipts.ts";
 export type { Changeable, Creatable, InWorkspace, Readable } from "./resources.ts";
 export type { CreateSession, ForkSession, ListSessions, Sessions } from "./sessions.ts";
+export { type OverrideKind, overrideKindOf, type StepOutput, StepOutputs } from "./step-outputs.ts";
 export { isFinal, type ListTasks, type SubmitTask, type Tasks, type WaitOptions } from "./tasks.ts";
 export type { ClientOptions } from "./transport.ts";
 export type * from "./types.ts";

@@ -5,6 +5,7 @@ export const consolePages: readonly string[] = [
   "/sign-in",
   "/runs",
   "/runs/:id",
+  "/runs/:id/replay",
   "/talk",
   "/talk/:id",
   "/approvals",

@@ -1,6 +1,6 @@
 /** What can be done with a run; what the key may not do is not offered. */
 
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import type { Task } from "bridle/client";
 import { DropdownMenu } from "radix-ui";
 import { useState } from "react";
@@ -14,7 +14,7 @@ import { text } from "../../text.ts";
 import { asClientCode, asCurl, asFixture } from "./copies.ts";
 import type { RunView } from "./log.ts";
 
-type Asking = "cancel" | "replay" | "fork" | null;
+type Asking = "cancel" | "fork" | null;
 
 export function Actions({ task, view }: { task: Task; view: RunView }) {
   const { session } = useSession();
@@ -38,9 +38,9 @@ export function Actions({ task, view }: { task: Task; view: RunView }) {
         </button>
       )}
       {mayWrite && isFinal(task.status) && (
-        <button type="button" className="button" onClick={() => setAsking("replay")}>
+        <Link to="/runs/$taskId/replay" params={{ taskId: task.id }} className="button">
           {actions.replay}
-        </button>
+        </Link>
       )}
       <DropdownMenu.Root modal={false}>
         <DropdownMenu.Trigger className="button button--icon" aria-label={actions.label}>
@@ -56,7 +56,6 @@ export function Actions({ task, view }: { task: Task; view: RunView }) {
         </DropdownMenu.Portal>
       </DropdownMenu.Root>
       {asking === "cancel" && <CancelDialog task={task} onClose={() => setAsking(null)} />}
-      {asking === "replay" && <ReplayDialog task={task} onClose={() => setAsking(null)} />}
       {asking === "fork" && <ForkDialog task={task} onClose={() => setAsking(null)} />}
     </div>
   );
@@ -84,23 +83,6 @@ function CancelDialog({ task, onClose }: { task: Task; onClose(): void }) {
     >
       <ReasonField label={text.run.cancelReason} value={reason} onChange={setReason} />
     </Confirm>
-  );
-}
-
-function ReplayDialog({ task, onClose }: { task: Task; onClose(): void }) {
-  const navigate = useNavigate();
-  const act = async () => {
-    const { id } = await bridle.tasks.replay(task.id);
-    await navigate({ to: "/runs/$taskId", params: { taskId: id }, search: {} });
-  };
-  return (
-    <Confirm
-      title={text.run.replayTitle}
-      help={text.run.replayHelp}
-      confirm={text.run.replayConfirm}
-      act={act}
-      onClose={onClose}
-    />
   );
 }
 

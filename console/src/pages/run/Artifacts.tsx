@@ -8,6 +8,7 @@ import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Icon } from "../../parts/Icon.tsx";
 import { Json } from "../../parts/Json.tsx";
 import { LongText, printable } from "../../parts/LongText.tsx";
+import { saveBytes } from "../../parts/save.ts";
 import { bridle } from "../../server/bridle.ts";
 import { text } from "../../text.ts";
 import { readCsv } from "./csv.ts";
@@ -178,10 +179,5 @@ function Csv({ value }: { value: string }) {
 
 async function download({ id, name }: Artifact): Promise<void> {
   const { bytes } = await bridle.artifacts.download(id);
-  const url = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name ?? id;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  saveBytes(name ?? id, bytes);
 }

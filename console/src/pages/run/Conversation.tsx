@@ -2,9 +2,10 @@
 
 import type { Message, Task } from "bridle/client";
 import { lazy, Suspense } from "react";
-import { isRedacted, Json } from "../../parts/Json.tsx";
+import { Json } from "../../parts/Json.tsx";
 import { LongText } from "../../parts/LongText.tsx";
 import { Payload } from "../../parts/Payload.tsx";
+import { isRedacted } from "../../parts/redacted.ts";
 import { Time } from "../../parts/Time.tsx";
 import { text } from "../../text.ts";
 import { Approval } from "./Approval.tsx";

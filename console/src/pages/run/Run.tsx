@@ -3,11 +3,11 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { type Task, NotFound as TaskNotFound } from "bridle/client";
 import { Tabs } from "radix-ui";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useEffect, useRef } from "react";
 import { Id } from "../../parts/Copy.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Icon } from "../../parts/Icon.tsx";
-import { isFinal, Status } from "../../parts/Status.tsx";
+import { Status } from "../../parts/Status.tsx";
 import { Time, Took } from "../../parts/Time.tsx";
 import { useTitle } from "../../parts/useTitle.ts";
 import "../../styles/run.css";
@@ -15,13 +15,16 @@ import "../../styles/timeline.css";
 import { text } from "../../text.ts";
 import { Actions } from "./Actions.tsx";
 import { Conversation } from "./Conversation.tsx";
+import { endOf } from "./ended.ts";
 import type { RunView } from "./log.ts";
+import { RunLink } from "./RunLink.tsx";
 import { Timeline } from "./Timeline.tsx";
 import { type RunTab, runTabs } from "./tabs.ts";
 import { useRunView, useTask } from "./useRun.ts";
 import { Why } from "./Why.tsx";
 import { agentOf, inputText, usd } from "./words.ts";
 
+const Comparison = lazy(() => import("../replay/Comparison.tsx"));
 const Artifacts = lazy(() => import("./Artifacts.tsx"));
 const Events = lazy(() => import("./Events.tsx"));
 const Receipt = lazy(() => import("./Receipt.tsx"));
@@ -60,6 +63,14 @@ function Loaded({ task, view, mayRead }: { task: Task; view: RunView; mayRead: b
   const { tab = "conversation" } = route.useSearch();
   const navigate = route.useNavigate();
   const words = inputText(task.input);
+  const tabs = useRef<HTMLDivElement>(null);
+  // On a narrow page the tabs are wider than the window.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another tab is selected then
+  useEffect(() => {
+    tabs.current
+      ?.querySelector("[aria-selected=true]")
+      ?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [tab]);
   return (
     <>
       <header className="run__head">
@@ -83,13 +94,15 @@ function Loaded({ task, view, mayRead }: { task: Task; view: RunView; mayRead: b
               onValueChange={(next) => void navigate({ search: { tab: next as RunTab }, replace: true })}
               activationMode="manual"
             >
-              <Tabs.List className="tabs" aria-label={text.run.title}>
-                {runTabs.map((one) => (
-                  <Tabs.Trigger key={one} value={one} className="tabs__tab">
-                    {text.run.tabs[one]}
-                    <TabCount tab={one} view={view} />
-                  </Tabs.Trigger>
-                ))}
+              <Tabs.List ref={tabs} className="tabs" aria-label={text.run.title}>
+                {runTabs
+                  .filter((one) => one !== "comparison" || task.replay !== null)
+                  .map((one) => (
+                    <Tabs.Trigger key={one} value={one} className="tabs__tab">
+                      {text.run.tabs[one]}
+                      <TabCount tab={one} view={view} />
+                    </Tabs.Trigger>
+                  ))}
               </Tabs.List>
               <Tabs.Content value={tab} className="tabs__content" tabIndex={-1}>
                 <Suspense fallback={<p className="quiet">{text.loading}</p>}>
@@ -129,6 +142,10 @@ function TabContent({ tab, task, view }: { tab: RunTab; task: Task; view: RunVie
       return <Events events={view.events} />;
     case "receipt":
       return <Receipt task={task} />;
+    case "comparison":
+      return task.replay === null ? null : (
+        <Comparison task={task} view={view} sourceId={task.replay.source_task_id} />
+      );
   }
 }
 
@@ -182,16 +199,4 @@ function Facts({ task, view: { usage } }: { task: Task; view: RunView }) {
       </dl>
     </aside>
   );
-}
-
-export function RunLink({ id }: { id: string }) {
-  return (
-    <Link to="/runs/$taskId" params={{ taskId: id }} search={{}} className="mono clip" title={id}>
-      {id}
-    </Link>
-  );
-}
-
-function endOf(task: Task): string | null {
-  return isFinal(task.status) ? (task.completed_at ?? task.canceled_at ?? task.updated_at) : null;
 }

@@ -3,13 +3,15 @@
  * run that is watched and the page of one that ended long ago are the same.
  */
 
-import type {
-  Artifact,
-  BridleEvent,
-  EventOf,
-  EventPayloads,
-  Message,
-  PermissionRequest,
+import {
+  type Artifact,
+  type BridleEvent,
+  type EventOf,
+  type EventPayloads,
+  type Message,
+  type PermissionRequest,
+  type StepOutput,
+  StepOutputs,
 } from "bridle/client";
 
 export interface Step {
@@ -46,6 +48,7 @@ export interface RunView {
   steps: ReadonlyMap<string, Step>;
   said: readonly Said[];
   artifacts: ReadonlyMap<string, Artifact>;
+  outputs: ReadonlyMap<string, StepOutput>;
   usage: { steps: number; inputTokens: number; outputTokens: number; usd: number | null };
 }
 
@@ -57,6 +60,7 @@ export class RunLog {
   readonly #steps = new Map<string, Step>();
   readonly #said: Said[] = [];
   readonly #artifacts = new Map<string, Artifact>();
+  readonly #outputs = new StepOutputs();
   /** The step that waits for a person. */
   #asking: string | null = null;
 
@@ -75,6 +79,7 @@ export class RunLog {
       steps: new Map(this.#steps),
       said: [...this.#said],
       artifacts: new Map(this.#artifacts),
+      outputs: new Map(this.#outputs.all),
       usage: { steps: this.#steps.size, inputTokens, outputTokens, usd },
     };
   }
@@ -82,6 +87,7 @@ export class RunLog {
   add(event: BridleEvent): void {
     if (this.#events.length >= eventsMax) this.#events.shift();
     this.#events.push(event);
+    this.#outputs.add(event);
     const { id, created_at: at } = event;
     switch (event.event) {
       case "user.message":
