@@ -135,9 +135,11 @@ export const conformanceNotes: readonly NotKept[] = [
   },
   {
     protocol: "harn",
-    statement: "a paused session holds new tasks",
-    because: "a client that is refused can decide; one whose task waits for somebody else's PATCH cannot",
-    instead: "409 `conflict`, naming the state; tasks that run go on",
+    statement: "a run parks at its next step when its session is paused",
+    because:
+      "a step that has begun cannot be called back, and a run in memory has nowhere to wait in the middle",
+    instead:
+      "runs in memory go on to their end or their next long wait; new tasks stay SUBMITTED, and runs that wait stay out of memory",
   },
   {
     protocol: "harn",

@@ -177,6 +177,8 @@ export const opvsRequirements: readonly Requirement[] = [
     "OPVS-80": "Errors over gRPC hold an ErrorInfo in the details of the status.",
     "OPVS-108": "gRPC is the published service over HTTP/2, with TLS where there is a certificate.",
     "OPVS-109": "Streams are server-streaming calls.",
+    "OPVS-161":
+      "The text of an error is percent-encoded as gRPC says, so that every client reads it as it was written.",
   }),
   ...section("OPVS", "What authors can say", {
     "OPVS-160":

@@ -18,9 +18,11 @@ export const taxonomyRequirements: readonly Requirement[] = [
     "TAX-10": "Every optional member that a resource is created with is found in the resource.",
     "TAX-11": "What a server of this kind may lack is refused by name, and never dropped.",
     "TAX-12":
-      "A paused session takes no work until it is resumed; one with expires_at is closed then; both are shown.",
+      "A paused session holds the tasks that it is given until it is resumed, also over a restart; one with expires_at is closed then; both are shown.",
     "TAX-13":
       "What a workspace cannot do no task does there, and a skill that needs approval gets it, whatever the persona says.",
+    "TAX-16":
+      "An artifact says which branch it was made on; an outcome says hand-offs, cost and metrics as its receipt does.",
     "TAX-15":
       "A message that refers to an artifact is artifact.linked; the erasure of its session is artifact.redacted.",
     "TAX-14":

@@ -323,6 +323,7 @@ export const requirements: readonly Requirement[] = [
     "SEC-2": "Other origins may use the API only when they are configured, exactly and without cookies.",
     "SEC-3":
       "An address that keeps presenting wrong credentials is told to wait with 429; good keys there keep working.",
+    "SEC-6": "Requests of one key are limited on all protocols together, with RateLimit headers and 429.",
     "SEC-4": "X-Forwarded-For counts only from proxies that are configured.",
     "SEC-5": "A stream ends, and says why, when the credentials that it was opened with no longer hold.",
   }),

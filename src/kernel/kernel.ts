@@ -18,6 +18,7 @@ import { type Authenticate, createAuthenticate } from "./access/authenticate.ts"
 import { CallerCache } from "./access/caller-cache.ts";
 import { createIssueToken, type IssueToken } from "./access/issue-token.ts";
 import { KeyUse } from "./access/key-use.ts";
+import { RequestRates } from "./access/request-rates.ts";
 import { createStillAllowed, type StillAllowed } from "./access/still-allowed.ts";
 import { type ApprovalAccess, withoutGateway } from "./approvals/access.ts";
 import { FailedSignIns } from "./audit/failed-sign-ins.ts";
@@ -45,6 +46,7 @@ export interface Kernel extends KernelDeps {
   receipts: ReceiptFollower;
   dispatch: Dispatch;
   authenticate: Authenticate;
+  rates: RequestRates;
   /** For connections that outlast the request that opened them. */
   stillAllowed(credential: string): StillAllowed;
   issueToken: IssueToken;
@@ -75,6 +77,8 @@ export interface KernelOptions {
   external?: ExternalIssuers | null;
   /** Failed authentications a minute from one address. */
   authFailuresMax?: number;
+  /** Requests a minute with one key; without it they are not counted. */
+  requestsPerMinute?: number | null;
   /** Hears of every credential that is refused. */
   onAuthFailure?: (failure: AuthFailure) => void;
   /** How long a ticket is good. */
@@ -186,7 +190,10 @@ function createDeps(options: KernelOptions, store: WholeStore, receipts: Receipt
   return deps;
 }
 
-type Access = Pick<Kernel, "authenticate" | "stillAllowed" | "issueToken" | "keyUse" | "failedSignIns">;
+type Access = Pick<
+  Kernel,
+  "authenticate" | "rates" | "stillAllowed" | "issueToken" | "keyUse" | "failedSignIns"
+>;
 
 /** Who calls, and what became of credentials that were refused. */
 function createAccess(options: KernelOptions, deps: WholeDeps, tail: LogTail): Access {
@@ -196,11 +203,13 @@ function createAccess(options: KernelOptions, deps: WholeDeps, tail: LogTail): A
     runCommand(deps, noteAudit, systemCaller(tenantId), facts),
   );
   const known = new CallerCache(tail, clock);
+  const rates = new RequestRates(options.requestsPerMinute ?? null, () => steadyNow(clock));
   const access = {
     ...deps,
     known,
     failures: new RateLimit(options.authFailuresMax ?? authFailuresMaxDefault, () => clock.now()),
     use: keyUse,
+    rates,
     onFailure(failure: AuthFailure) {
       failedSignIns.note(failure);
       options.onAuthFailure?.(failure);
@@ -211,6 +220,7 @@ function createAccess(options: KernelOptions, deps: WholeDeps, tail: LogTail): A
   const authenticate = createAuthenticate(access);
   return {
     authenticate,
+    rates,
     stillAllowed: createStillAllowed(authenticate, access),
     issueToken: createIssueToken(access),
     keyUse,

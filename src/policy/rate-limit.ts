@@ -15,6 +15,7 @@ const bucketsMax = 10_000;
 const minuteMs = 60_000;
 
 export class RateLimit {
+  readonly #perMinute: number;
   /** When each bucket will be full again. Everything that is counted puts that off by what it costs. */
   readonly #fullAt = new Map<string, number>();
   readonly #costMs: number;
@@ -22,6 +23,7 @@ export class RateLimit {
 
   /** As many at once as in a minute. */
   constructor(perMinute: number, now: () => number) {
+    this.#perMinute = perMinute;
     this.#costMs = minuteMs / perMinute;
     this.#now = now;
   }
@@ -30,6 +32,15 @@ export class RateLimit {
   secondsToWait(who: string): number {
     const overdraftMs = this.#msUntilFull(who) + this.#costMs - minuteMs;
     return Math.max(0, Math.ceil(overdraftMs / 1000));
+  }
+
+  /** How many are allowed now, and when it is all of them again. */
+  left(who: string): { left: number; resetSeconds: number } {
+    const ms = this.#msUntilFull(who);
+    return {
+      left: Math.max(0, Math.floor(this.#perMinute - ms / this.#costMs)),
+      resetSeconds: Math.ceil(ms / 1000),
+    };
   }
 
   count(who: string): void {

@@ -35,6 +35,8 @@ export interface ConfigSettings {
   oauthAudience?: string;
   /** Wrong credentials a minute from one address before it must wait. */
   authFailures?: number;
+  /** Requests a minute that one key may send. */
+  rateLimit?: number | "off";
   trustProxy?: string[];
   allowedHosts?: string[];
   corsOrigin?: string[];

@@ -30,6 +30,7 @@ import { ClockWatch } from "./scheduler/clock-watch.ts";
 import { CrashedRuns } from "./scheduler/crashed-runs.ts";
 import { DueReader } from "./scheduler/due-reader.ts";
 import { LateSleepers } from "./scheduler/late-sleepers.ts";
+import { PausedSessions } from "./scheduler/paused-sessions.ts";
 import { ReadyQueue } from "./scheduler/ready-queue.ts";
 import { answeredStep, hasLargeInput } from "./scheduler/task-news.ts";
 import { emptyWorld, type World } from "./world.ts";
@@ -95,6 +96,7 @@ class Scheduler implements Runtime {
   readonly #crashed: CrashedRuns;
   /** The code of the open tasks that ran in this process, where it is kept. */
   readonly #startedWith: Map<string, Agent> | null;
+  readonly #paused = new PausedSessions();
   readonly #due: DueReader;
   readonly #clockWatch: ClockWatch;
   readonly #sleeps: Sleeps;
@@ -167,6 +169,7 @@ class Scheduler implements Runtime {
       stopProposed();
       stopWatching();
     };
+    await this.#paused.load(this.#kernel.store);
     await this.#forgetter.start();
     await this.#sweeper.start();
   }
@@ -201,6 +204,7 @@ class Scheduler implements Runtime {
     for (const stored of events) {
       const event = asKernelEvent(stored);
       const { object, id } = event.resource;
+      if (object === "session" && this.#paused.note(event)) this.#overflowed = true;
       if (object !== "task" || event.replay !== undefined || event.imported !== undefined) continue;
       const answered = answeredStep(event);
       if (terminalEvents.has(event.event)) {
@@ -222,6 +226,7 @@ class Scheduler implements Runtime {
       if (event.event !== "task.submitted" || event.imported !== undefined) continue;
       if (this.#draining || this.#queue.size > 0 || !this.#hasRoom) continue;
       const { task } = event.payload;
+      if (this.#paused.has(task.session_id)) continue;
       const hasPast = task.replay !== null || task.retry_of !== undefined;
       const agent = hasPast ? null : this.#agentFor(task);
       if (agent !== null && !hasLargeInput(task, events))
@@ -246,7 +251,7 @@ class Scheduler implements Runtime {
   }
 
   #enqueue(taskId: string, sessionId: string): void {
-    if (this.#runs.has(taskId) || this.#draining) return;
+    if (this.#runs.has(taskId) || this.#draining || this.#paused.has(sessionId)) return;
     if (!this.#queue.add(taskId, sessionId)) this.#overflowed = true;
   }
 

@@ -5,6 +5,7 @@ import { moveToTenants } from "../files/tenant-directories.ts";
 import { WorkspaceFiles } from "../files/workspace-files.ts";
 import type { Gateway } from "../harp/gateway/gateway.ts";
 import { startGateway } from "../harp/gateway/start.ts";
+import { requestsPerMinuteDefault } from "../kernel/access/request-rates.ts";
 import { systemClock } from "../kernel/core/clock.ts";
 import { createIds } from "../kernel/core/ids.ts";
 import { createKernel, type KernelOptions } from "../kernel/kernel.ts";
@@ -17,6 +18,7 @@ import { createOutbound } from "../policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "../policy/signing-key.ts";
 import type { AgentRegistry } from "../runtime/agents/registry.ts";
 import { failPoint } from "../store/fail-point.ts";
+import { isLoopbackHost } from "../surfaces/loopback.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import type { Traces } from "../telemetry/traces/traces.ts";
 import { openApprovalAccess } from "./approval-access.ts";
@@ -91,6 +93,7 @@ export async function buildKernel(
     publicUrl: config.publicUrl,
     external: externalIssuers(config),
     authFailuresMax: config.authFailuresMax,
+    requestsPerMinute: requestsPerMinute(config),
     onAuthFailure({ from, reason }) {
       authFailures.note(from);
       metrics?.authFailed(reason);
@@ -122,6 +125,11 @@ export async function buildKernel(
 
 const filesNotMoved =
   "Files of workspaces could not be moved into the directories of their tenants; move <data>/workspaces/<workspace> to <data>/workspaces/<tenant>/<workspace>";
+
+function requestsPerMinute({ requestsPerMinute: said, host, trustedProxies }: ServerConfig): number | null {
+  if (said !== "auto") return said;
+  return isLoopbackHost(host) && trustedProxies.length === 0 ? null : requestsPerMinuteDefault;
+}
 
 function knownAgent(agents: AgentRegistry, name: string): string {
   if (agents.find(name) !== undefined) return name;

@@ -77,6 +77,8 @@ export interface ServerConfig {
   oauthAudience: string | null;
   /** Failed authentications a minute from one address, beyond which it is told to wait. */
   authFailuresMax: number;
+  /** Requests a minute with one key; null does not count them, `auto` only where nobody but this machine reaches the server. */
+  requestsPerMinute: number | null | "auto";
   /** Proxies in front of the server, by address or range, that say truly for whom they ask. */
   trustedProxies: readonly string[];
   /** Further names under which clients reach the server, without ports. When set, requests for other names are refused. */
@@ -171,6 +173,7 @@ export const defaultConfig = {
   oauthIssuers: [],
   oauthAudience: null,
   authFailuresMax: authFailuresMaxDefault,
+  requestsPerMinute: "auto",
   trustedProxies: [],
   allowedHosts: [],
   corsOrigins: [],

@@ -10,12 +10,15 @@ export interface OpenedBy {
   address: string;
 }
 
-/** A key that was revoked meanwhile asks for nothing any more. Its address was checked, and counted, at the beginning. */
+/** A key that was revoked meanwhile asks for nothing any more. Its address was checked at the beginning; each question counts as a request. */
 export async function callerNow(
-  { authenticate }: Pick<Kernel, "authenticate">,
+  { authenticate, rates }: Pick<Kernel, "authenticate" | "rates">,
   { credential, address }: OpenedBy,
 ): Promise<Caller> {
   const caller = await authenticate(credential);
-  if (caller !== null) return { ...caller, address };
+  if (caller !== null) {
+    rates.take(caller);
+    return { ...caller, address };
+  }
   throw new HarnessError("unauthenticated", "The credentials of this connection are no longer valid.");
 }

@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { defineAgent } from "bridle";
 import { Client, isFinal, type Json, until } from "../support/client.ts";
 import { createPersona } from "../support/policy.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import { startServer, type TestServer, temporaryDirectory } from "../support/server.ts";
 
 const writer = defineAgent({
   name: "writer",
@@ -204,15 +204,22 @@ describe("members that are not served", () => {
 });
 
 describe("sessions", () => {
-  test("TAX-12 a paused session takes no work until it is resumed", async () => {
+  test("TAX-12 a paused session holds its tasks until it is resumed", async () => {
     const { id } = await client.createSession();
     const patch = (body: object) => client.call(`/v1/sessions/${id}`, { method: "PATCH", body });
     assert.equal((await patch({ state: "PAUSED" })).body.state, "PAUSED");
     const task = { session_id: id, input: { text: "hello" } };
-    const { status, body } = await client.post("/v1/tasks", task);
-    assert.deepEqual([status, body.error.details.state], [409, "PAUSED"]);
+    const { status, body: held } = await client.post("/v1/tasks", task);
+    assert.deepEqual([status, held.status], [202, "SUBMITTED"]);
+    // What another session is given meanwhile is done, and this is still not.
+    const other = await client.createSession();
+    const { body: free } = await client.post("/v1/tasks", { ...task, session_id: other.id });
+    await client.untilTask(free.id, isFinal);
+    assert.equal((await client.get(`/v1/tasks/${held.id}`)).body.status, "SUBMITTED");
+    const { body: why } = await client.get(`/v1/tasks/${held.id}/why`);
+    assert.deepEqual([why.waits_for, why.about], ["session", [{ object: "session", id }]]);
     assert.equal((await patch({ state: "ACTIVE" })).body.state, "ACTIVE");
-    assert.equal((await client.post("/v1/tasks", task)).status, 202);
+    assert.equal((await client.untilTask(held.id, isFinal)).status, "COMPLETED");
     await client.post(`/v1/sessions/${id}/close`);
     assert.equal((await patch({ state: "ACTIVE" })).body.error.code, "invalid_state_transition");
   });
@@ -277,4 +284,61 @@ test("TAX-14 the card has the A2A card and all that is served; the runtime says 
   assert.equal(card.public_url, server.url);
   assert.ok(card.capabilities.includes("receipts"));
   assert.equal((await client.get("/v1/runtime")).body.retention_days, null);
+});
+
+test("TAX-16 an outcome says what its receipt says: hand-offs, cost and metrics", async () => {
+  const session = await client.createSession();
+  const persona_id = "persona_writer";
+  const { body: task } = await client.post("/v1/tasks", { session_id: session.id, persona_id, input: {} });
+  const { outcome_id, receipt_id } = await client.untilTask(task.id, isFinal);
+  const { body: outcome } = await client.get(`/v1/outcomes/${outcome_id}`);
+  const { body: receipt } = await client.get(`/v1/receipts/${receipt_id}`);
+  assert.deepEqual(outcome.cost, receipt.cost);
+  assert.deepEqual(outcome.handoffs, receipt.side_effects.a2a_handoffs);
+  assert.equal(outcome.metrics.tool_calls, receipt.autonomy_budget.consumed.tool_calls);
+  assert.ok(outcome.metrics.tool_calls > 0 && outcome.metrics.queued_ms >= 0);
+});
+
+test("TAX-16 an artifact says which branch it was made on", async () => {
+  const { id, branch_id } = await client.createSession();
+  const { body: fork } = await client.post(`/v1/sessions/${id}/fork`, {});
+  const described = { kind: "dataset", mime_type: "text/csv", visibility: "public" };
+  const { body: made } = await client.post("/v1/artifacts", { ...described, session_id: fork.id });
+  assert.notEqual(fork.branch_id, branch_id);
+  assert.equal(made.branch_id, fork.branch_id);
+  const { body: main } = await client.post("/v1/artifacts", { ...described, session_id: id });
+  assert.equal(main.branch_id, branch_id);
+});
+
+test("TAX-10 the answer to a permission request keeps its metadata", async () => {
+  const session = await client.createSession();
+  const input = { role: "user", parts: [{ type: "text", text: "approve deploy", visibility: "public" }] };
+  const persona_id = "persona_rehearsal";
+  const { body: task } = await client.post("/v1/tasks", { session_id: session.id, persona_id, input });
+  await client.untilTask(task.id, ({ status }: Json) => status === "AUTH_REQUIRED");
+  const { body } = await client.get(`/v1/tasks/${task.id}/permission-requests`);
+  const metadata = { ticket: "T-1" };
+  const respond = `/v1/permission-requests/${body.data[0].id}/respond`;
+  const answered = await client.post(respond, { approved: true, metadata });
+  assert.deepEqual(answered.body.response.metadata, metadata);
+});
+
+test("TAX-12 a paused session holds its tasks over a restart", async () => {
+  await using data = await temporaryDirectory();
+  const ids = { session: "", task: "" };
+  {
+    await using first = await startServer({ data: data.path });
+    const before = new Client(first);
+    ids.session = (await before.createSession()).id;
+    await before.call(`/v1/sessions/${ids.session}`, { method: "PATCH", body: { state: "PAUSED" } });
+    ids.task = (await before.post("/v1/tasks", { session_id: ids.session, input: { text: "hi" } })).body.id;
+  }
+  await using second = await startServer({ data: data.path });
+  const after = new Client(second);
+  const { id: session_id } = await after.createSession();
+  const { body: free } = await after.post("/v1/tasks", { session_id, input: { text: "hi" } });
+  await after.untilTask(free.id, isFinal);
+  assert.equal((await after.get(`/v1/tasks/${ids.task}`)).body.status, "SUBMITTED");
+  await after.call(`/v1/sessions/${ids.session}`, { method: "PATCH", body: { state: "ACTIVE" } });
+  assert.equal((await after.untilTask(ids.task, isFinal)).status, "COMPLETED");
 });

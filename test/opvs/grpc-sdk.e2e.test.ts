@@ -20,9 +20,12 @@ import {
 } from "@a2a-js/sdk";
 import { Client as SdkClient } from "@a2a-js/sdk/client";
 import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
+import { credentials, Client as GrpcClient, Metadata, type ServiceError } from "@grpc/grpc-js";
 import * as v03 from "../../proto/generated/a2a/v1/a2a_pb.js";
+import { GetTaskRequestSchema } from "../../proto/generated/lf/a2a/v1/a2a_pb.js";
 import { Client, type Json } from "../support/client.ts";
 import { type GrpcServer, startGrpcServer } from "../support/grpc.ts";
 import { adminKey } from "../support/server.ts";
@@ -262,4 +265,22 @@ describe("Version 0.3", () => {
     const asked = legacy().getTask({ name: "tasks/x" }, { headers: { ...headers, "a2a-version": "1.0" } });
     await assert.rejects(asked, /\[unimplemented\].*0\.3/);
   });
+});
+
+test("OPVS-161 grpc-js reads the text of an error as it was written", async () => {
+  // Given a refusal with a colon, a percent sign and letters beyond ASCII, when grpc-js reads it, then nothing of it is
+  // still encoded.
+  const client = new GrpcClient(new URL(running.grpcUrl).host, credentials.createInsecure());
+  const metadata = new Metadata();
+  metadata.set("authorization", `Bearer ${adminKey}`);
+  metadata.set("a2a-version", "1.0");
+  const request = Buffer.from(
+    toBinary(GetTaskRequestSchema, create(GetTaskRequestSchema, { id: "tösk: 5%; a/b" })),
+  );
+  const bytes = (value: Buffer) => value;
+  const error = await new Promise<ServiceError | null>((resolve) => {
+    client.makeUnaryRequest("/lf.a2a.v1.A2AService/GetTask", bytes, bytes, request, metadata, resolve);
+  });
+  client.close();
+  assert.equal(error?.details, "Task not found: tösk: 5%; a/b");
 });

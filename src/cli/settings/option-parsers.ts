@@ -49,6 +49,15 @@ export function daysOrNever(text: string): number | "never" {
   }
 }
 
+export function rateOrOff(text: string): number | "off" {
+  if (text === "off") return text;
+  try {
+    return wholeNumber(1, 10_000_000)(text);
+  } catch {
+    throw new InvalidArgumentError("It must be a whole number from 1 to 10000000, or off.");
+  }
+}
+
 /** Nothing of it is repeated: it may have a password. */
 export function databaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;

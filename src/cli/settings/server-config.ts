@@ -90,6 +90,7 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     oauthIssuers: settings.oauthIssuer,
     oauthAudience: settings.oauthAudience ?? null,
     authFailuresMax: settings.authFailures,
+    requestsPerMinute: settings.rateLimit === "off" ? null : settings.rateLimit,
     trustedProxies: settings.trustProxy,
     allowedHosts: settings.allowedHosts,
     corsOrigins: settings.corsOrigin,

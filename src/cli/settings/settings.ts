@@ -1,6 +1,7 @@
 /** The settings of `bridle serve`: one name everywhere, by flag, environment or configuration file, with a default. */
 
 import { Option } from "commander";
+import { requestsPerMinuteDefault } from "../../kernel/access/request-rates.ts";
 import type { TrustedIssuer } from "../../policy/external-issuers.ts";
 import { parseMasterKey } from "../../policy/vault-crypto.ts";
 import {
@@ -36,6 +37,7 @@ import {
   listOf,
   notEmpty,
   portOrOff,
+  rateOrOff,
   secureUrl,
   trueOrFalse,
   trustedIssuer,
@@ -48,6 +50,7 @@ const hourMs = 60 * 60 * 1000;
 export interface ServeSettings extends ListenSettings, HarpSettings {
   grpcPort: number | "off";
   harpPort: number | "off";
+  rateLimit: number | "off" | "auto";
   concurrency: number;
   graceMs: number;
   stalledClientMs: number;
@@ -147,6 +150,13 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_OAUTH_AUDIENCE")
     .argParser(notEmpty),
   authFailuresOption(defaultConfig.authFailuresMax),
+  new Option(
+    "--rate-limit <number>",
+    "requests a minute that one key may send, on all protocols together, or off",
+  )
+    .env("BRIDLE_RATE_LIMIT")
+    .default("auto", `off on loopback without a trusted proxy, otherwise ${requestsPerMinuteDefault}`)
+    .argParser(rateOrOff),
   trustProxyOption(),
   allowedHostsOption(),
   new Option("--open [boolean]", "open the console in a browser, signed in")

@@ -26,6 +26,7 @@ import {
   usableKey,
 } from "./client-keys.ts";
 import type { KeyUse } from "./key-use.ts";
+import type { RequestRates } from "./request-rates.ts";
 
 /** `from` is the address that it came from, whose failures are counted. */
 export type Authenticate = (presented: string, from?: string) => Promise<Caller | null>;
@@ -44,6 +45,8 @@ export interface AuthenticateDeps {
   external: ExternalIssuers | null;
   /** Hears of every key that was used. */
   use: KeyUse;
+  /** Counts the requests of each. */
+  rates: RequestRates;
 }
 
 /** A token that was good is not verified again for this long, in which its issuer may take its key back. */
@@ -55,13 +58,19 @@ export function createAuthenticate(deps: AuthenticateDeps): Authenticate {
 
   function welcome(caller: Caller, from: string | undefined): Caller {
     deps.use.note(caller);
+    return counted(caller, from);
+  }
+
+  /** Who is only asked about, of a connection that is open, sends no request. */
+  function counted(caller: Caller, from: string | undefined): Caller {
+    if (from !== undefined) deps.rates.take(caller);
     return callingFrom(caller, from);
   }
 
   return async function authenticate(presented, from) {
     if (presented === "") return null;
     const hash = hashApiKey(presented);
-    if (adminKey.accepts(hash)) return callingFrom(administrator, from);
+    if (adminKey.accepts(hash)) return counted(administrator, from);
     const remembered = known.find(hash);
     if (remembered !== null && mayComeFrom(remembered, from)) return welcome(remembered, from);
 

@@ -5,7 +5,7 @@
 
 import type { ApprovalProof } from "../../harp/core/proof.ts";
 import type { Caller } from "../../policy/caller.ts";
-import type { JsonValue } from "../../store/port.ts";
+import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { Command } from "../core/dispatch.ts";
 import { HarnessError, notFound } from "../core/errors.ts";
 import type { Unit } from "../core/unit.ts";
@@ -25,6 +25,7 @@ export interface PermissionAnswer {
   approved: boolean;
   reason: string | null;
   answer?: JsonValue | undefined;
+  metadata?: JsonObject | undefined;
   reviewer?: string | null | undefined;
   /** What the one who answers was shown, when they say so: the answer is to that and to nothing else. */
   artifactHash?: string | undefined;
@@ -97,6 +98,7 @@ export function decidePermission(
     decided_by: unit.caller.actor,
     decided_at: unit.at,
     ...(answer.answer === undefined ? {} : { answer: answer.answer }),
+    ...(answer.metadata === undefined ? {} : { metadata: answer.metadata }),
     ...(proof === undefined ? {} : { proof }),
   });
   const receipt_id = newReceiptId(unit, task);

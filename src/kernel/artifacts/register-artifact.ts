@@ -66,7 +66,7 @@ export function emitArtifact(
   return unit.emit(artifact, "artifact.created", { artifact });
 }
 
-type Place = Pick<ArtifactRecord, "workspace_id" | "session_id" | "task_id">;
+type Place = Pick<ArtifactRecord, "workspace_id" | "session_id" | "task_id" | "branch_id">;
 
 /** A task says its session and a session its workspace; what the request says must agree. */
 export function placeOf(unit: Unit, request: ArtifactDescription): Place {
@@ -77,10 +77,12 @@ export function placeOf(unit: Unit, request: ArtifactDescription): Place {
   const workspaceId = agree("workspace_id", request.workspaceId, session?.workspace_id);
   if (workspaceId !== null) unit.require("workspace", workspaceId);
   const fallback = () => unit.require("tenant", unit.caller.tenantId).default_workspace_id;
+  const branchId = (task ?? session)?.branch_id ?? null;
   return {
     workspace_id: workspaceId ?? fallback(),
     session_id: sessionId,
     task_id: task?.id ?? null,
+    ...(branchId === null ? {} : { branch_id: branchId }),
   };
 }
 

@@ -225,7 +225,7 @@ function sessionOf(unit: Unit, connector: ConnectorRecord): SessionRecord {
     return session;
   }
   const own = own_session_id === null ? undefined : unit.find("session", own_session_id);
-  if (own?.state === "ACTIVE") return own;
+  if (own?.state === "ACTIVE" || own?.state === "PAUSED") return own;
   const session = createSession.decide(unit, {
     workspaceId: workspace_id,
     personaId: target_persona_id,

@@ -21,6 +21,8 @@ export interface ArtifactRecord extends Resource<"artifact"> {
   workspace_id: string | null;
   session_id: string | null;
   task_id: string | null;
+  /** The branch that it was made on: that of its task or session. */
+  branch_id?: string;
   kind: ArtifactKind;
   name: string | null;
   mime_type: string;

@@ -18,6 +18,7 @@ export type PermissionResponse = {
   decided_by: string;
   decided_at: string;
   answer?: JsonValue;
+  metadata?: JsonObject;
   /** The signatures that it rests on. */
   proof?: ApprovalProof;
 };

@@ -45,6 +45,16 @@ export async function readReceipt(store: TenantStore, id: string): Promise<Recei
   return receipt;
 }
 
+/** The same, where a reader of something else has to do without it: none was issued, or it takes longer than a moment. */
+export async function receiptSoon(
+  { store, receipts }: ReceiptDeps,
+  tenantId: string,
+  id: string,
+): Promise<Receipt | null> {
+  await receipts.nearlyCaughtUp();
+  return (await findReceipt(store.of(tenantId), id)) ?? null;
+}
+
 /** Nothing while its commit is not to be seen yet: lists can be ahead of the log. */
 async function findReceipt(store: TenantStore, id: string): Promise<Receipt | undefined> {
   const document = await store.get("receipt", id);

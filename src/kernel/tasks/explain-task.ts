@@ -75,6 +75,8 @@ async function causeOf(deps: Kernel, caller: Caller, task: TaskRecord): Promise<
   const outside = await outsideWait(deps, task);
   if (outside !== null) return outside;
   if (running !== null) return { kind: "code" };
+  const session = await findVisible(deps.store, caller, "session", task.session_id);
+  if (session?.state === "PAUSED") return { kind: "paused", sessionId: session.id };
   if (isLoaded(deps, task)) return { kind: "queue", work: deps.work.facts() };
   const { name, version } = task.agent;
   return { kind: "agent", name, version, loaded: deps.agents.find(name)?.version ?? null };
@@ -200,6 +202,7 @@ function sinceOf(task: TaskRecord, cause: Cause): string {
     case "steps":
       return cause.running[0]?.since ?? task.status_at;
     case "queue":
+    case "paused":
     case "agent":
       return task.runnable_since;
     case "code":
@@ -226,6 +229,8 @@ function aboutOf(task: TaskRecord, cause: Cause): TaskExplanation["about"] {
     }
     case "budget":
       return cause.quotaIds.map((id) => ({ object: "quota", id }));
+    case "paused":
+      return [{ object: "session", id: cause.sessionId }];
     case "children":
       return cause.children.map(({ id }) => ({ object: "task", id }));
     default:

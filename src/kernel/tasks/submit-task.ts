@@ -147,17 +147,17 @@ function policyIn(
   });
 }
 
-/** A session that still takes work. */
+/** A session that takes work: at once, or, while it is paused, for later. */
 export function openSession(unit: Unit, id: string): SessionRecord {
   const session = unit.require("session", id);
   const { state, expires_at: expiresAt } = session;
   const isExpired = expiresAt !== null && Date.parse(expiresAt) <= unit.deps.clock.now();
-  if (state === "ACTIVE" && !isExpired) return session;
-  const why =
-    state === "PAUSED"
-      ? "is PAUSED: it takes work again when its state is ACTIVE"
-      : `is ${isExpired ? "expired" : state} and takes no more work`;
-  throw new HarnessError("conflict", `Session ${id} ${why}.`, { details: { session_id: id, state } });
+  if ((state === "ACTIVE" || state === "PAUSED") && !isExpired) return session;
+  throw new HarnessError(
+    "conflict",
+    `Session ${id} is ${isExpired ? "expired" : state} and takes no more work.`,
+    { details: { session_id: id, state } },
+  );
 }
 
 /** The branch that the work is done on. That of an imported session may be somewhere else. */

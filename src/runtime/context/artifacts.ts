@@ -216,6 +216,7 @@ function newArtifact(
     workspace_id: task.workspace_id,
     session_id: task.session_id,
     task_id: task.id,
+    ...(task.branch_id === null ? {} : { branch_id: task.branch_id }),
     kind: artifact.kind ?? "file",
     name: artifact.name,
     mime_type: artifact.mimeType,

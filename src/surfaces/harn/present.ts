@@ -29,6 +29,7 @@ import type { VaultRecord, VaultSecret } from "../../kernel/kinds/vault.ts";
 import type { TruncateResult } from "../../kernel/sessions/truncate-session.ts";
 import type { LoadedTool } from "../../kernel/skills/read-skills.ts";
 import type { LoadedSkill } from "../../kernel/skills/skills.ts";
+import { outcomeFacts } from "../../kernel/tasks/outcomes.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
 import type { JsonValue, Position, TenantStore } from "../../store/port.ts";
 
@@ -383,11 +384,14 @@ export async function presentArtifact(artifact: ArtifactRecord, viewer: Viewer):
 
 export function presentNewArtifact(artifact: ArtifactRecord): Wire {
   const { blob: _, in_receipt: __, is_upload: ___, is_file: ____, ...shown } = presentRecord(artifact);
-  return { ...shown, receipt_id: null };
+  return { branch_id: null, ...shown, receipt_id: null };
 }
 
 /** The outcome of a task that has one. */
-export async function presentOutcome(task: TaskRecord, viewer: Viewer): Promise<Wire> {
+export async function presentOutcome(
+  task: TaskRecord,
+  viewer: Viewer & Pick<Kernel, "receipts">,
+): Promise<Wire> {
   if (task.outcome === null) throw new Error(`Task ${task.id} has no outcome`);
   const { message_ids, ...shown } = task.outcome;
   const endedAt = task.completed_at ?? task.canceled_at ?? task.updated_at;
@@ -416,5 +420,6 @@ export async function presentOutcome(task: TaskRecord, viewer: Viewer): Promise<
       artifacts.map((document) => presentArtifact(document.body as ArtifactRecord, viewer)),
     ),
     failure: task.failure,
+    ...(await outcomeFacts(viewer, viewer.caller, task)),
   };
 }

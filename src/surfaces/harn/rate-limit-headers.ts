@@ -1,5 +1,15 @@
-/** What a refusal for want of quota says in headers: when to come back, and how much of which limit is left. */
+/** What answers say of limits in headers: how much is left, and of a refusal for want of quota also when to come back. */
 
+import type { RateLeft } from "../../kernel/access/request-rates.ts";
+
+export function rateLeftHeaders({ most, left, resetSeconds }: RateLeft): Record<string, string> {
+  return {
+    "RateLimit-Policy": `"requests";q=${most};w=60`,
+    RateLimit: `"requests";r=${left};t=${resetSeconds}`,
+  };
+}
+
+/** Of a refusal: when to come back, and how much of which limit is left. */
 export function rateLimitHeaders(details: Record<string, unknown>): [string, string][] {
   const { limit, most, used, retry_after_seconds: seconds } = details;
   const headers: [string, string][] = [];

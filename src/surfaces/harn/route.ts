@@ -20,6 +20,7 @@ import { checker, readQuery } from "../validate.ts";
 import { isUpgrade } from "../websocket.ts";
 import type { Viewer } from "./present.ts";
 import { supportedVersions, versionHeader } from "./protocol.ts";
+import { rateLeftHeaders } from "./rate-limit-headers.ts";
 import { refusalOfUnsupported } from "./unsupported.ts";
 
 export interface Call<Query, Body> extends Viewer {
@@ -297,9 +298,11 @@ function admittedBy(request: FastifyRequest): Admitted {
 
 /** Before the body is read: who is calling, whether we speak the same version, and whether it may be asked at all. */
 function admit(kernel: Kernel, webSocket: Route["webSocket"], scope: Scope | null) {
-  return async (request: FastifyRequest): Promise<void> => {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const upgrades = webSocket !== "none" && isUpgrade(request);
     const found = await authenticate(kernel, request, upgrades ? kernel.tickets : null);
+    const left = kernel.rates.left(found.caller);
+    if (left !== null) reply.headers(rateLeftHeaders(left));
     admitted.set(request, found);
     // A browser cannot send headers with an upgrade; the subprotocol names the version there. Who sends one means it.
     if (!upgrades || request.headers[versionHeader.toLowerCase()] !== undefined) requireVersion(request);

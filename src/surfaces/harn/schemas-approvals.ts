@@ -1,7 +1,7 @@
 /** Approvers and pairing on the wire. */
 
 import { Type } from "typebox";
-import { Envelope, Name, Nullable, Timestamp } from "./schema-pieces.ts";
+import { Envelope, Metadata, Name, Nullable, Timestamp } from "./schema-pieces.ts";
 
 const Fingerprint = Type.String({ pattern: "^[0-9a-f]{64}$" });
 const SignerKeyId = Type.String({ pattern: "^[A-Za-z0-9_-]{43}$" });
@@ -103,4 +103,5 @@ export const PermissionResponseRequest = Type.Object({
   note: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
   /** The `artifact_hash` of the request that is answered: the answer is to that, or refused. */
   artifact_hash: Type.Optional(Type.String({ minLength: 1, maxLength: 71 })),
+  metadata: Type.Optional(Metadata),
 });

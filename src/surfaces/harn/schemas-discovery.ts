@@ -3,6 +3,7 @@
 import { Type } from "typebox";
 import { protocolVersion } from "./protocol.ts";
 import { Envelope, JsonObject, Nullable } from "./schema-pieces.ts";
+import { Skill } from "./schemas-knowledge.ts";
 
 export const Health = Type.Object({
   ok: Type.Boolean(),
@@ -45,6 +46,42 @@ export const Discovery = Type.Object({
   capabilities: Type.Record(Type.String(), Type.Boolean()),
   protocols: Type.Array(Type.Object({ id: Type.String(), version: Type.String(), path: Type.String() })),
 });
+const Modes = Type.Array(Type.String());
+const A2aInterface = { url: Type.String(), tenant: Type.Optional(Type.String()) };
+/** What of an A2A card is always there; the card may have more. */
+const A2aCard = Type.Object({
+  name: Type.String(),
+  description: Type.String(),
+  version: Type.String(),
+  protocolVersion: Type.Optional(Type.String()),
+  url: Type.Optional(Type.String()),
+  preferredTransport: Type.Optional(Type.String()),
+  additionalInterfaces: Type.Optional(Type.Array(Type.Object({ ...A2aInterface, transport: Type.String() }))),
+  supportedInterfaces: Type.Array(
+    Type.Object({ ...A2aInterface, protocolBinding: Type.String(), protocolVersion: Type.String() }),
+  ),
+  provider: Type.Optional(Type.Object({ organization: Type.String(), url: Type.String() })),
+  documentationUrl: Type.Optional(Type.String()),
+  iconUrl: Type.Optional(Type.String()),
+  capabilities: JsonObject,
+  securitySchemes: JsonObject,
+  securityRequirements: Type.Optional(Type.Array(JsonObject)),
+  security: Type.Optional(Type.Array(JsonObject)),
+  defaultInputModes: Modes,
+  defaultOutputModes: Modes,
+  skills: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      description: Type.String(),
+      tags: Type.Array(Type.String()),
+      examples: Type.Optional(Type.Array(Type.String())),
+      inputModes: Type.Optional(Modes),
+      outputModes: Type.Optional(Modes),
+    }),
+  ),
+  signatures: Type.Optional(Type.Array(Type.Object({ protected: Type.String(), signature: Type.String() }))),
+});
 export const HarnAgentCard = Envelope("harn_agent_card", {
   name: Type.String(),
   description: Type.String(),
@@ -53,8 +90,8 @@ export const HarnAgentCard = Envelope("harn_agent_card", {
   provider: Nullable(Type.Object({ organization: Type.String(), url: Type.String() })),
   capabilities: Type.Array(Type.String()),
   receipt_policy: Type.String({ description: "Of personas that do not say." }),
-  a2a_card: JsonObject,
-  skills: Type.Array(JsonObject),
+  a2a_card: A2aCard,
+  skills: Type.Array(Skill),
   harn_interfaces: Type.Array(Type.Object({ transport: Type.String(), url: Type.String() })),
   auth_schemes: Type.Array(Type.String()),
   signature: Type.Object({

@@ -133,4 +133,17 @@ export const Outcome = Envelope("outcome", {
   artifacts: Type.Array(Artifact),
   receipt_id: Nullable(Type.String()),
   failure: Nullable(Failure),
+  handoffs: Nullable(
+    Type.Array(JsonObject, { description: "As the receipt of the task says them; null without a receipt." }),
+  ),
+  cost: Nullable(
+    Type.Object(
+      { currency: Type.String(), total: Type.Number(), provider_breakdown: Type.Array(JsonObject) },
+      { description: "As the receipt of the task says it; null without a receipt." },
+    ),
+  ),
+  metrics: Type.Record(Type.String(), Type.Number(), {
+    description:
+      "queued_ms and duration_ms; with a receipt also what was used, as tool_calls and input_tokens.",
+  }),
 });

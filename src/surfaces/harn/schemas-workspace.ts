@@ -30,6 +30,7 @@ export const Artifact = Envelope("artifact", {
   workspace_id: Nullable(Type.String()),
   session_id: Nullable(Type.String()),
   task_id: Nullable(Type.String()),
+  branch_id: Nullable(Type.String({ description: "The branch of its task or session; null without one." })),
   receipt_id: Nullable(Type.String()),
 });
 export const RegisterArtifactRequest = Type.Object({

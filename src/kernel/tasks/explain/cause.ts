@@ -39,6 +39,7 @@ export type Cause =
   | { kind: "children"; children: { id: string; agent: string; status: string }[]; until: string | null }
   | { kind: "timer"; until: string | null; reason: string }
   | { kind: "agent"; name: string; version: string | null; loaded: string | null }
+  | { kind: "paused"; sessionId: string }
   | { kind: "queue"; work: WorkFacts };
 
 export interface QuotaLimit {
@@ -59,6 +60,7 @@ export const waitKinds = [
   "child",
   "timer",
   "agent",
+  "session",
   "queue",
 ] as const;
 export type WaitKind = (typeof waitKinds)[number];
@@ -80,5 +82,6 @@ export const waitKindOf: Record<Cause["kind"], WaitKind | null> = {
   children: "child",
   timer: "timer",
   agent: "agent",
+  paused: "session",
   queue: "queue",
 };

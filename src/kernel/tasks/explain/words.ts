@@ -116,6 +116,10 @@ const say: { [K in Cause["kind"]]: Say<K> } = {
       ],
     };
   },
+  paused: ({ sessionId }) => ({
+    sentence: `The session ${sessionId} is paused; the task runs when it is resumed.`,
+    whatHelps: [`Resume the session: PATCH /v1/sessions/${sessionId} with {"state":"ACTIVE"}.`],
+  }),
   queue({ work: { running, concurrency, queued, isDraining } }) {
     if (isDraining) {
       const sentence = "The server is stopping; the task goes on when it has started again.";

@@ -3,11 +3,15 @@
 import { getOutcome, listOutcomes } from "../../../kernel/tasks/outcomes.ts";
 import { presentPage } from "../lists.ts";
 import { presentOutcome } from "../present.ts";
-import { type Route, route } from "../route.ts";
+import { type Call, type Route, route } from "../route.ts";
 import { ListOf, pageQuery } from "../schemas.ts";
 import { Outcome } from "../schemas-task.ts";
 
 const tag = "Outcomes";
+
+function viewerOf({ kernel, caller, store, approvals }: Call<unknown, unknown>) {
+  return { caller, store, approvals, receipts: kernel.receipts };
+}
 
 export const outcomeRoutes: Route[] = [
   route({
@@ -23,7 +27,7 @@ export const outcomeRoutes: Route[] = [
       const { task_id, workspace_id, cursor, limit } = call.query;
       const request = { taskId: task_id, workspaceId: workspace_id, cursor, limit };
       const page = await listOutcomes(call.kernel, call.caller, request);
-      return presentPage(page, (task) => presentOutcome(task, call));
+      return presentPage(page, (task) => presentOutcome(task, viewerOf(call)));
     },
   }),
   route({
@@ -35,7 +39,8 @@ export const outcomeRoutes: Route[] = [
     tag,
     response: Outcome,
     async handle(call) {
-      return presentOutcome(await getOutcome(call.kernel, call.caller, call.param("outcome_id")), call);
+      const task = await getOutcome(call.kernel, call.caller, call.param("outcome_id"));
+      return presentOutcome(task, viewerOf(call));
     },
   }),
 ];

@@ -9,7 +9,7 @@ import { listRecords } from "../../../kernel/core/read.ts";
 import { readTask } from "../../../kernel/tasks/read-tasks.ts";
 import { presentPage } from "../lists.ts";
 import { presentPermissionRequest, presentProof } from "../present.ts";
-import { jsonValue } from "../read-input.ts";
+import { jsonObject, jsonValue } from "../read-input.ts";
 import { type Route, route } from "../route.ts";
 import { ListOf, PageQuery, pageQuery } from "../schemas.ts";
 import { PermissionProof, PermissionRequest, PermissionResponseRequest } from "../schemas-approvals.ts";
@@ -72,7 +72,7 @@ export const permissionRequestRoutes: Route[] = [
     body: PermissionResponseRequest,
     response: PermissionRequest,
     async handle(call) {
-      const { answer, reviewer, reason, note, artifact_hash } = call.body;
+      const { answer, reviewer, reason, note, artifact_hash, metadata } = call.body;
       const request = await call.dispatch(respondPermissionRequest, {
         requestId: call.param("request_id"),
         approved: approvedOf(call.body),
@@ -80,6 +80,7 @@ export const permissionRequestRoutes: Route[] = [
         answer: jsonValue(answer),
         reviewer,
         artifactHash: artifact_hash,
+        metadata: metadata === undefined ? undefined : jsonObject(metadata),
       });
       return presentPermissionRequest(request);
     },

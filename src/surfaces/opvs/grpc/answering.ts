@@ -19,6 +19,7 @@ import { countedBody } from "./counted.ts";
 import { createPeerAddress } from "./peer-address.ts";
 import { connectErrorOf } from "./refusals.ts";
 import { addServices, gate } from "./services.ts";
+import { encodeStatusMessage, respellStatusMessage } from "./status-message.ts";
 import { type GrpcWatch, tellOfCall } from "./watch.ts";
 
 export interface Answering extends SiteRules {
@@ -92,6 +93,7 @@ export function createAnswering(options: Answering): (request: Request, response
     try {
       const answer = await handler(call);
       trailer = answer.trailer;
+      for (const status of [answer.header, trailer]) if (status !== undefined) respellStatusMessage(status);
       await universalResponseToNodeResponse(answer, response);
     } catch (error) {
       // Mostly clients that hang up in the middle.
@@ -157,7 +159,7 @@ function refuse({ headers }: Request, response: Response, { code, message, http 
   if (isGrpc) {
     response.setHeader("Content-Type", contentType);
     response.setHeader("Grpc-Status", String(code));
-    response.setHeader("Grpc-Message", message);
+    response.setHeader("Grpc-Message", encodeStatusMessage(message));
   }
   endWith(response, isGrpc ? 200 : http);
 }
