@@ -111,14 +111,19 @@ function isTold({ final_artifacts }: Record<string, unknown>, text: unknown): bo
 
 async function signatureProblems(
   approval: Record<string, unknown> | null,
-  { request, digest }: Record<string, unknown>,
+  { action, risk, request, digest }: Record<string, unknown>,
   receipt: Record<string, unknown>,
 ): Promise<string[]> {
   if (approval === null || !Array.isArray(approval.artifacts)) {
     return ["No signatures are there."];
   }
   const { proof, artifacts } = approval;
-  const asked = { request: isRecord(request) ? request : {}, digest: String(digest) };
+  const asked = {
+    action: String(action),
+    risk: String(risk),
+    request: isRecord(request) ? request : {},
+    digest: String(digest),
+  };
   const why = await whyNotSigned(proof, artifacts, asked).catch(() => "they cannot be read");
   if (why !== null) return [`The signatures do not hold: ${why}`];
   const receipted = JSON.stringify(receipt.approvals ?? []);

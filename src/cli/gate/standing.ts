@@ -40,10 +40,9 @@ export async function permit(argv: readonly string[], settings: PermitSettings):
   const { signal } = stop;
   try {
     const request = requestFor(argv, settings);
-    const what = "argv" in request ? `run ${commandText(request.argv)} …` : `edits in ${request.path}`;
-    const action = `standing permission, ${request.uses} times until ${request.until}: ${what}`;
+    const action = actionOf(request);
     const input = {
-      action: action.slice(0, 500),
+      action,
       decision: "ask" as const,
       rule: null,
       why: "a standing permission is asked for",
@@ -61,13 +60,23 @@ export async function permit(argv: readonly string[], settings: PermitSettings):
     show(
       settings,
       { task_id: taskId, ...request },
-      () => `Permitted: ${oneLine(what)}\nRevoke it with: bridle gate revoke ${taskId}\n`,
+      () => `Permitted: ${oneLine(coverageOf(request))}\nRevoke it with: bridle gate revoke ${taskId}\n`,
     );
   } catch (error) {
     const { message, exitCode } = denialOf(error);
     process.stderr.write(`bridle gate: not permitted. ${message}\n`);
     process.exitCode = signal.aborted ? 130 : exitCode;
   }
+}
+
+function coverageOf(request: StandingRequest): string {
+  return "argv" in request ? `run ${commandText(request.argv)} …` : `edits in ${request.path}`;
+}
+
+/** What approvers read first: made of the request, so that a use can check that they read it. */
+function actionOf(request: StandingRequest): string {
+  const { uses, until } = request;
+  return `standing permission, ${uses} times until ${until}: ${coverageOf(request)}`.slice(0, 500);
 }
 
 function requestFor(argv: readonly string[], settings: PermitSettings): StandingRequest {
@@ -124,7 +133,8 @@ async function isTaken(
     if (!asksFor(task.waiting_for?.schema, "use")) return false;
     try {
       const digest = digestOf(request);
-      const proof = await verifySigned(await signedFor(remote, taskId), { request, digest }, Date.now());
+      const asked = { action: actionOf(request), request, digest };
+      const proof = await verifySigned(await signedFor(remote, taskId), asked, Date.now());
       if (!isInScope(proof, task, sessionId)) return false;
       await tasks.answer(taskId, { use: randomUUID(), digest });
       return true;

@@ -11,16 +11,17 @@ import { digestOf, type PermissionProof, verifySigned } from "./verify.ts";
 
 const nowMs = Date.parse("2026-11-19T10:00:00Z");
 const request = { kind: "command", argv: ["deploy", "eu"], cwd: "/work", nonce: "n" };
-const asked = { request, digest: digestOf(request) };
+const asked = { action: "run deploy eu", risk: "high", request, digest: digestOf(request) };
+const usual = { action: asked.action, risk: asked.risk };
 
-async function artifactFor(shown: object, requestId = "perm_1.1"): Promise<Artifact> {
+async function artifactFor(shown: object, said: Partial<typeof usual> = {}): Promise<Artifact> {
   return await finishArtifact({
-    requestId,
+    requestId: "perm_1.1",
     artifactType: "command.review",
     repoRef: "workspace:w",
     createdAt: "2026-11-19T09:59:00Z",
     expiresAt: "2026-11-19T10:10:00Z",
-    payload: { action: "run deploy eu", risk: "high", details: JSON.stringify(shown), binding: "b" },
+    payload: { ...usual, ...said, details: JSON.stringify(shown), binding: "b" },
   });
 }
 
@@ -62,6 +63,8 @@ test("GAT-5 only a fresh signature over exactly what was asked is a yes", async 
   const other = await artifactFor({ ...evil, digest: digestOf(evil) });
   const disguised = await artifactFor({ ...request, digest: digestOf(evil) });
   const misleading = await artifactFor({ ...evil, digest: asked.digest });
+  const renamed = await artifactFor({ ...request, digest: asked.digest }, { action: "list files" });
+  const harmless = await artifactFor({ ...request, digest: asked.digest }, { risk: "low" });
   const foreign = await proofFor(artifact, mallory);
   const [signed] = good.proof?.decisions ?? [];
   const [strange] = foreign.proof?.decisions ?? [];
@@ -89,6 +92,8 @@ test("GAT-5 only a fresh signature over exactly what was asked is a yes", async 
     "another artifact with its own signature": await proofFor(other, ann),
     "a digest of something else": await proofFor(disguised, ann),
     "something else was shown": await proofFor(misleading, ann),
+    "it was called something else": await proofFor(renamed, ann),
+    "another risk was shown": await proofFor(harmless, ann),
     "the artifact was swapped": { ...good, artifacts: [other] },
     "the artifact is missing": { ...good, artifacts: [] },
     "the artifact was edited": {
@@ -104,8 +109,33 @@ test("GAT-5 only a fresh signature over exactly what was asked is a yes", async 
   }
   await assert.rejects(verifySigned(good, asked, nowMs + 20 * 60_000), Denied, "it comes too late");
   await assert.rejects(
-    verifySigned(good, { request: evil, digest: digestOf(evil) }, nowMs),
+    verifySigned(good, { ...asked, request: evil, digest: digestOf(evil) }, nowMs),
     Denied,
     "replayed for another",
   );
+});
+
+test("GAT-5 a credential may be missing from what was signed, and nothing else may", async () => {
+  const ann = await generateApproverKeys(new Date(nowMs));
+  const secret = { ...request, argv: ["deploy", "--token=Zm9vYmFyYmF6", "eu"] };
+  const real = { ...asked, request: secret, digest: digestOf(secret) };
+  const signed = async (word: string) => {
+    const shown = { ...secret, argv: ["deploy", word, "eu"], digest: real.digest };
+    return await proofFor(await artifactFor(shown), ann);
+  };
+  for (const word of [
+    "--token=[redacted:secret]",
+    "[redacted:secret]",
+    "--[redacted:secret]Y[redacted:secret]",
+  ])
+    await verifySigned(await signed(word), real, nowMs);
+  for (const word of [
+    "--dry-run [redacted:secret]",
+    "--token=[redacted:secret] --dry-run",
+    "--token=Zm9vYmFyYmF6[redacted:secret]",
+    "--token=[redacted:secret]Z[redacted:secret]",
+    "[redacted",
+    "[redacted:harmless]",
+  ])
+    await assert.rejects(verifySigned(await signed(word), real, nowMs), Denied, word);
 });

@@ -9,6 +9,7 @@ import { hashOfArtifact, readArtifact } from "../../harp/core/artifact.ts";
 import { HarpError } from "../../harp/core/harp-error.ts";
 import { type ApprovalProof, readApprovalProof, verifyApprovalProof } from "../../harp/core/proof.ts";
 import { isExpired, skewMsDefault } from "../../harp/core/times.ts";
+import { placeholders } from "../../policy/redact/kinds.ts";
 import { isRecord } from "../../sdk/client/errors.ts";
 import { canonicalJson } from "../../web/canonical-json.ts";
 import { Denied } from "./denial.ts";
@@ -29,6 +30,10 @@ export interface PermissionProof {
 
 /** What was asked for, as the gate holds it. */
 export interface Asked {
+  /** In a few words: what approvers read first. */
+  action: string;
+  /** Undefined where the gate does not hold it. */
+  risk?: string;
   request: object;
   digest: string;
 }
@@ -73,6 +78,9 @@ export async function whyNotSigned(
       if ((await hashOfArtifact(artifact)) !== decision.artifactHash) return "another text was signed";
       const { digest, ...shown } = detailsIn(artifact);
       if (digest !== asked.digest || !isShownAs(shown, asked.request)) return "something else was signed";
+      const { action, risk } = artifact.payload;
+      if (!isShownAs(action, asked.action.toWellFormed())) return "it was called something else";
+      if (asked.risk !== undefined && risk !== asked.risk) return "another risk was shown";
     }
     return null;
   } catch (error) {
@@ -90,8 +98,7 @@ export function detailsIn({ payload }: Pick<Artifact, "payload">): Record<string
 
 /** The same, but for what the server took out of it as a credential; the digest is over that as well. */
 function isShownAs(shown: unknown, real: unknown): boolean {
-  if (typeof shown === "string" && typeof real === "string")
-    return shown === real || shown.includes("[redacted");
+  if (typeof shown === "string" && typeof real === "string") return isTextShownAs(shown, real);
   if (Array.isArray(shown) && Array.isArray(real)) {
     return shown.length === real.length && shown.every((item, index) => isShownAs(item, real[index]));
   }
@@ -102,4 +109,21 @@ function isShownAs(shown: unknown, real: unknown): boolean {
     );
   }
   return shown === real;
+}
+
+/** What is left of a text stands where it stood, with a placeholder for each thing that was taken out, and nothing else. */
+function isTextShownAs(shown: string, real: string): boolean {
+  if (shown === real) return true;
+  const [first = "", ...others] = shown.split(placeholders);
+  const last = others.pop();
+  if (last === undefined || !real.startsWith(first) || !real.endsWith(last)) return false;
+  const end = real.length - last.length;
+  let at = first.length;
+  for (const piece of others) {
+    // Something was there before it.
+    const found = real.indexOf(piece, at + 1);
+    if (found === -1) return false;
+    at = found + piece.length;
+  }
+  return at < end;
 }
