@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type AgentContext, defineAgent, defineTool } from "bridle";
 import { bridle } from "../support/cli.ts";
-import { Client, errorOf, isFinal, type Json } from "../support/client.ts";
+import { Client, errorOf, isFinal, type Json, until } from "../support/client.ts";
 import { createPersona } from "../support/policy.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
@@ -21,12 +21,24 @@ function act(name: string): (step: { idempotencyKey: string }) => string {
   };
 }
 
+/** A call that reaches the world and does not come back. */
+function held(name: string): (step: { idempotencyKey: string; signal: AbortSignal }) => Promise<string> {
+  return async (step) => {
+    act(name)(step);
+    return await new Promise((_, reject) =>
+      step.signal.addEventListener("abort", () => reject(new Error("aborted"))),
+    );
+  };
+}
+
 const pay = defineTool({
   name: "pay",
   description: "Pays.",
   effect: "irreversible",
   run: (_, context) => act("pay")(context),
 });
+
+const look = defineTool({ name: "look", description: "Looks.", effect: "none", run: () => "seen" });
 
 const once = { retries: 0 } as const;
 
@@ -39,7 +51,15 @@ async function order(ctx: AgentContext): Promise<string> {
   await ctx.say(`${stock}, ${price}`);
   if (ctx.text.includes("pay")) await ctx.tool(pay, {});
   if (ctx.text.includes("ask")) await ctx.ask("Sure?");
-  if (ctx.text.includes("ship")) await ctx.effect("ship", act("ship"), { payload: { uuid } });
+  if (ctx.text.includes("wire")) {
+    await ctx.approve({ action: "wire" });
+    await ctx.tool(look, {});
+    await ctx.step("wire", ctx.text.includes("slowly") ? held("wire") : act("wire"), once);
+  }
+  if (ctx.text.includes("ship")) {
+    const ship = ctx.text.includes("slowly") ? held("ship") : act("ship");
+    await ctx.effect("ship", ship, { payload: { uuid } });
+  }
   await ctx.step("mail", act("mail"), once);
   return `${ctx.taskId} ${uuid}`;
 }
@@ -47,7 +67,7 @@ async function order(ctx: AgentContext): Promise<string> {
 let server: TestServer;
 let client: Client;
 before(async () => {
-  const agent = defineAgent({ name: "orders", version: "1.0.0", tools: [pay], run: order });
+  const agent = defineAgent({ name: "orders", version: "1.0.0", tools: [pay, look], run: order });
   server = await startServer({ config: { agents: [agent] } });
   client = new Client(server);
 });
@@ -144,6 +164,47 @@ test("TRY-3 an approval that the failed effect rested on is asked for again", as
   assert.equal(asked.status, "AUTH_REQUIRED");
   assert.equal((await approve(asked)).status, "COMPLETED");
   assert.deepEqual(names(), ["stock", "price", "ship", "ship", "mail"]);
+});
+
+test("TRY-3 an approval under which something had begun when the task was canceled is asked for again", async () => {
+  const persona = await createPersona(client, {
+    entry_workflow: "orders",
+    autonomy_tier: "act_with_approval",
+  });
+  const approve = async ({ id }: Json) => {
+    const [request] = await client.listAll(`/v1/tasks/${id}/permission-requests`);
+    await client.post(`/v1/permission-requests/${request.id}/respond`, { approved: true });
+  };
+  const cancel = async ({ id }: Json) => {
+    assert.equal((await client.post(`/v1/tasks/${id}/cancel`, {})).status, 200);
+    return await client.untilTask(id, isFinal);
+  };
+  for (const [word, fields] of [
+    ["wire", {}],
+    ["ship", { persona_id: persona.id }],
+  ] as const) {
+    const waiting = await run(`${word} slowly`, [], fields);
+    await approve(waiting);
+    await until(
+      async () => names(),
+      (seen) => seen.includes(word),
+    );
+    const again = await retry(await cancel(waiting));
+    assert.equal(again.status, "AUTH_REQUIRED", word);
+    assert.equal(names().filter((name) => name === word).length, 1);
+    await cancel(again);
+  }
+  // Behind a completed effect there is nothing left that it could be used for again.
+  const shipped = await run("ship ask", [], { persona_id: persona.id });
+  await client.answer(shipped.id, "yes");
+  const asked = await client.untilTask(shipped.id, ({ status }) => status === "AUTH_REQUIRED");
+  broken.add("mail");
+  await approve(asked);
+  assert.equal((await retry(await client.untilTask(shipped.id, isFinal))).status, "FAILED");
+  assert.deepEqual(
+    names().filter((name) => name === "ship" || name === "mail"),
+    ["ship", "mail", "mail"],
+  );
 });
 
 test("TRY-4 a call that cannot be undone is repeated only if it is named", async () => {

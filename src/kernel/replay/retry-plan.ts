@@ -39,7 +39,8 @@ export async function planRetry(store: TenantStore, source: TaskRecord, from?: s
     return mark === null ? [] : [{ event, mark }];
   });
   const first = from === undefined ? failedStep(source, marked) : requireStep(source, marked, from);
-  const cut = first === null ? null : cutAt(marked, first);
+  // What had begun when a task was canceled need not be in the log, and it may rest on an approval all the same.
+  const cut = first === null ? cutAtApproval(marked, Number.POSITIVE_INFINITY) : cutAt(marked, first);
   const before = cut?.before ?? Number.POSITIVE_INFINITY;
   const dropped = new Set([...openSteps(marked, before), ...(cut === null ? [] : [cut.step])]);
   const kept = events.filter((event) => event.position < before && !dropped.has(stepOf(event)));
@@ -81,24 +82,36 @@ function requireStep({ id }: TaskRecord, marked: readonly Marked[], from: string
  * Everything before the end of the step is kept. An approval that the step may rest on is asked for again: one that no completed
  * side effect came after.
  */
-function cutAt(marked: readonly Marked[], step: string): { step: string; before: Position } {
+function cutAt(marked: readonly Marked[], step: string): Cut {
   const end = marked.find(({ mark }) => mark.key === step && mark.phase === "ended");
   const begin = marked.find(({ mark }) => mark.key === step);
   const before = (end ?? begin)?.event.position ?? 0;
+  return cutAtApproval(marked, before) ?? { step, before };
+}
+
+interface Cut {
+  step: string;
+  before: Position;
+}
+
+/** The first approval before a position that no completed side effect came after. */
+function cutAtApproval(marked: readonly Marked[], before: Position): Cut | null {
   let approval: Marked | null = null;
   for (const one of marked) {
     if (one.event.position >= before) break;
     if (one.event.event === "task.auth_required") approval ??= one;
-    else if (isDone(one)) approval = null;
+    else if (approval !== null && isDone(one, approval)) approval = null;
   }
-  if (approval === null) return { step, before };
-  return { step: approval.mark.key, before: approval.event.position };
+  return approval === null ? null : { step: approval.mark.key, before: approval.event.position };
 }
 
 const actingKinds: ReadonlySet<string> = new Set(["effect", "tool", "mcp", "host", "handoff", "file"]);
 
-function isDone({ event }: Marked): boolean {
-  return event.event === "span.completed" && actingKinds.has(event.payload.kind);
+/** What only reads uses up no approval but its own. */
+function isDone({ event }: Marked, { event: asked }: Marked): boolean {
+  if (event.event !== "span.completed" || !actingKinds.has(event.payload.kind)) return false;
+  if (event.payload.tool_call?.effect !== "none") return true;
+  return asked.event === "task.auth_required" && asked.payload.request.prompt === event.payload.name;
 }
 
 /** What nobody waits for in the new task: it is asked for again. */
