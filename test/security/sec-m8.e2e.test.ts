@@ -38,6 +38,11 @@ for (const address of addresses) {
   });
 }
 
+test("SEC-M8 whoever signs in to the console, or out, sends little", async () => {
+  for (const address of ["/console/sign-in", "/console/sign-out"])
+    assert.equal(await answerBeforeBody(`${server.url}${address}`, {}), 413, address);
+});
+
 test("SEC-M8 where an agent is public, callers without credentials send little", async () => {
   const url = `${withPublic.url}/opvs/agents/open/rpc`;
   assert.equal(await answerBeforeBody(url, {}), 413);

@@ -11,6 +11,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { AdminKeyHolder } from "../../policy/admin-key.ts";
 import type { Caller } from "../../policy/caller.ts";
 import { presentedBy } from "../credentials.ts";
+import { requireSmallBody } from "../small-body.ts";
 import { checker } from "../validate.ts";
 import type { ConsoleAssets } from "./assets.ts";
 import { cookieOf, sessionCookie } from "./cookie.ts";
@@ -33,6 +34,8 @@ export interface ConsoleOptions {
 export const sessionHeader = "bridle-console-session";
 
 const codeCharsMax = 4096;
+/** Whoever signs in is nobody yet. */
+const signInBytesMax = 16 * 1024;
 const SignInRequest = Type.Union([
   Type.Object({ key: Type.String({ minLength: 1, maxLength: codeCharsMax }) }),
   Type.Object({ link: Type.String({ minLength: 1, maxLength: codeCharsMax }) }),
@@ -55,8 +58,9 @@ export function admitSessions(app: FastifyInstance, sessions: ConsoleSessions): 
 export function consoleSurface(options: ConsoleOptions): FastifyPluginAsync {
   const { assets } = options;
   return async (app) => {
-    app.post("/console/sign-in", (request, reply) => signIn(options, request, reply));
-    app.post("/console/sign-out", (request, reply) => signOut(options, request, reply));
+    const small = { onRequest: async (request: FastifyRequest) => requireSmall(request) };
+    app.post("/console/sign-in", small, (request, reply) => signIn(options, request, reply));
+    app.post("/console/sign-out", small, (request, reply) => signOut(options, request, reply));
     app.get("/console/session", async (request) => present(await callerOf(options, request), options));
     app.get("/console/*", (request, reply) => {
       const { "*": name = "" }: { "*"?: string } = Object(request.params);
@@ -71,6 +75,10 @@ export function consoleSurface(options: ConsoleOptions): FastifyPluginAsync {
       });
     }
   };
+}
+
+function requireSmall(request: FastifyRequest): void {
+  requireSmallBody(request, signInBytesMax, "To sign in or out,");
 }
 
 async function signIn(options: ConsoleOptions, request: FastifyRequest, reply: FastifyReply) {
