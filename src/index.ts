@@ -46,7 +46,6 @@ export type {
   StructuredReply,
   StructuredRequest,
 } from "./runtime/agents/agent-model.ts";
-export type { StandardSchema } from "./runtime/agents/standard-schema.ts";
 export {
   AgentFailure,
   ApprovalDenied,
@@ -63,4 +62,5 @@ export { builtInTools, type CommandOptions, commandTool } from "./tools/builtin/
 export type { CircuitBreakerOptions } from "./tools/circuit-breaker.ts";
 export { defineContextTool, defineTool } from "./tools/define.ts";
 export type { Backoff, RetryOptions } from "./tools/retry.ts";
+export type { Schema, StandardSchema } from "./tools/schema.ts";
 export type { AnyTool, ContextTool, ToolContext, ToolDefinition, ToolEffect } from "./tools/tool.ts";

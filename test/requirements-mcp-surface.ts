@@ -25,5 +25,6 @@ export const mcpSurfaceRequirements: readonly Requirement[] = [
     "MCS-17": "What is no message is refused in the words of JSON-RPC.",
     "MCS-18": "Calls under way when the server is killed end as tasks, and are found by id or by key.",
     "MCS-19": "Credentials that are taken back end what they opened, and no task.",
+    "MCS-20": "signal_task sends a signal to a task, once for an idempotency key.",
   }),
 ];

@@ -21,6 +21,14 @@ export const retryRequirements: readonly Requirement[] = [
     "SIG-6": "A replay gives the signals that were given.",
     "SIG-7":
       "ctx.map and ctx.parallel run branches side by side, at most so many at a time, with results in order.",
+    "SIG-8":
+      "ctx.spawnAll runs child tasks, at most so many at a time, with results in order, failed ones too.",
+  }),
+  ...section("Bridle", "Standard Schema", {
+    "SCH-1": "Schemas of zod, valibot and ArkType are taken wherever TypeBox is, and types follow from them.",
+    "SCH-2": "Code is given what the schema makes of a value; the log keeps what was sent.",
+    "SCH-3": "An answer that only the code of a schema refuses is asked for again, with the reason.",
+    "SCH-4": "A schema that cannot be converted to JSON Schema is refused where it is given.",
   }),
   ...section("Bridle", "What a task did", {
     "VIS-1":

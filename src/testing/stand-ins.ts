@@ -3,10 +3,9 @@
  * servers.
  */
 
-import type { TSchema } from "typebox";
 import { type Elicitation, type ElicitationAnswer, type McpAccess, McpError } from "../mcp-client/mcp.ts";
-import { asJsonSchema } from "../runtime/agents/registry.ts";
 import type { JsonObject, JsonValue } from "../store/port.ts";
+import { jsonSchemaOf, type Schema } from "../tools/schema.ts";
 import type { ToolDefinition, ToolEffect } from "../tools/tool.ts";
 
 export interface StandInContext {
@@ -24,7 +23,7 @@ export type StandInFunction = (input: JsonObject, context: StandInContext) => Js
  */
 export type StandIn =
   | StandInFunction
-  | { run: StandInFunction; description?: string; input?: TSchema; effect?: ToolEffect };
+  | { run: StandInFunction; description?: string; input?: Schema; effect?: ToolEffect };
 
 export type StandIns = Record<string, StandIn>;
 
@@ -32,7 +31,7 @@ interface Known {
   name: string;
   run: StandInFunction;
   description: string;
-  input: TSchema | undefined;
+  input: Schema | undefined;
   effect: ToolEffect;
 }
 
@@ -66,7 +65,7 @@ export function mcpOf(standIns: StandIns, local: ReadonlySet<string> = new Set()
           server,
           name,
           description,
-          input: asJsonSchema(input) ?? { type: "object" },
+          input: jsonSchemaOf(input) ?? { type: "object" },
           output: null,
           effect,
         }));

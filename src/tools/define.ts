@@ -2,6 +2,7 @@
 
 import type { TSchema } from "typebox";
 import { attemptMsMax, problemWithRetries } from "./retry.ts";
+import { isStandardSchema, jsonSchemaOf, type Schema } from "./schema.ts";
 import {
   type ContextTool,
   type ToolDefinition,
@@ -11,7 +12,7 @@ import {
   toolRisks,
 } from "./tool.ts";
 
-export function defineTool<Input extends TSchema = TSchema, Output extends TSchema = TSchema>(
+export function defineTool<Input extends Schema = TSchema, Output extends Schema = TSchema>(
   tool: ToolDefinition<Input, Output>,
 ): ToolDefinition<Input, Output> {
   assertTerms(tool);
@@ -20,7 +21,7 @@ export function defineTool<Input extends TSchema = TSchema, Output extends TSche
 }
 
 /** The same for a tool that is written against what agents are given; its first parameter says how much of that it needs. */
-export function defineContextTool<Context, Input extends TSchema = TSchema, Output extends TSchema = TSchema>(
+export function defineContextTool<Context, Input extends Schema = TSchema, Output extends Schema = TSchema>(
   tool: ContextTool<Context, Input, Output>,
 ): ContextTool<Context, Input, Output> {
   assertTerms(tool);
@@ -60,11 +61,9 @@ function problemWith({
   if (risk !== undefined && !toolRisks.includes(risk))
     return `has a risk that is none of ${toolRisks.join(", ")}`;
   if (input !== undefined && !isObjectSchema(input)) {
-    return "needs an input that is the schema of an object, Type.Object({ … })";
+    return "needs an input that is the schema of an object, such as Type.Object({ … }) or z.object({ … })";
   }
-  if (output !== undefined && (typeof output !== "object" || output === null)) {
-    return "has an output that is no schema";
-  }
+  if (output !== undefined && !isSchema(output)) return "has an output that is no schema";
   if (effect === "irreversible" && (retry.retries ?? 0) > 0)
     return "cannot have retries: what is irreversible is never repeated";
   const problem = problemWithRetries(retry) ?? problemWithCircuit(circuitBreaker);
@@ -81,6 +80,12 @@ function problemWithCircuit(terms: ToolTerms["circuitBreaker"]): string | null {
   return null;
 }
 
-function isObjectSchema(schema: TSchema): boolean {
-  return typeof schema === "object" && schema !== null && "type" in schema && schema.type === "object";
+function isObjectSchema(schema: Schema): boolean {
+  return isSchema(schema) && jsonSchemaOf(schema).type === "object";
+}
+
+/** A schema of ArkType is a function. */
+function isSchema(schema: Schema): boolean {
+  if (typeof schema === "function") return isStandardSchema(schema);
+  return typeof schema === "object" && schema !== null;
 }

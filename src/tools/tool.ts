@@ -1,10 +1,11 @@
 /** A tool: a function with a schema that says what it does to the world, so that policy can be about it. */
 
-import type { Static, TSchema } from "typebox";
+import type { TSchema } from "typebox";
 import type { WorkspaceFiles, WorkspacePlace } from "../files/workspace-files.ts";
 import type { Outbound } from "../policy/outbound.ts";
 import type { CircuitBreakerOptions } from "./circuit-breaker.ts";
 import type { RetryOptions } from "./retry.ts";
+import type { GivenOf, Schema, ValueOf } from "./schema.ts";
 
 /** `none`: it only looks. `reversible`: what it does can be undone. `irreversible`: it cannot, so it is never tried twice. */
 export const toolEffects = ["none", "reversible", "irreversible"] as const;
@@ -37,7 +38,7 @@ export interface ToolContext {
 }
 
 /** What is known of a tool before it is called. */
-export interface ToolTerms<Input extends TSchema = TSchema, Output extends TSchema = TSchema>
+export interface ToolTerms<Input extends Schema = TSchema, Output extends Schema = TSchema>
   extends RetryOptions {
   /** Letters, digits, dots, dashes and underscores. */
   name: string;
@@ -49,7 +50,7 @@ export interface ToolTerms<Input extends TSchema = TSchema, Output extends TSche
   /** What whoever approves it is told; `medium` unless said, `high` for what is irreversible. */
   risk?: Risk;
   /** What is to be done, in a few words, for whoever approves it: `publish v0.2.0`; the name of the tool unless said. */
-  action?(input: Static<Input>): string;
+  action?(input: ValueOf<Input>): string;
   /** How long one attempt may take; a minute by default. */
   timeoutMs?: number;
   /**
@@ -65,23 +66,20 @@ export interface ToolTerms<Input extends TSchema = TSchema, Output extends TSche
   capabilities?: readonly string[];
 }
 
-export interface ToolDefinition<Input extends TSchema = TSchema, Output extends TSchema = TSchema>
+export interface ToolDefinition<Input extends Schema = TSchema, Output extends Schema = TSchema>
   extends ToolTerms<Input, Output> {
-  run(input: Static<Input>, context: ToolContext): Promise<Static<Output>> | Static<Output>;
+  run(input: ValueOf<Input>, context: ToolContext): Promise<GivenOf<Output>> | GivenOf<Output>;
   /** What it gives when the persona's autonomy does not let it act; without it, whoever calls it is told so. */
-  simulate?(input: Static<Input>): Static<Output>;
+  simulate?(input: ValueOf<Input>): ValueOf<Output>;
 }
 
 /**
  * A tool that is written against what agents are given: each call that it makes there is recorded, allowed, approved and put
  * into the receipt for itself, so nothing of that is done for the tool as a whole.
  */
-export interface ContextTool<
-  Context = never,
-  Input extends TSchema = TSchema,
-  Output extends TSchema = TSchema,
-> extends ToolTerms<Input, Output> {
-  runWith(ctx: Context, input: Static<Input>): Promise<Static<Output>>;
+export interface ContextTool<Context = never, Input extends Schema = TSchema, Output extends Schema = TSchema>
+  extends ToolTerms<Input, Output> {
+  runWith(ctx: Context, input: ValueOf<Input>): Promise<GivenOf<Output>>;
 }
 
 /** A tool of either kind, whatever its schemas. */

@@ -11,6 +11,7 @@ import { startServer, type TestServer, temporaryDirectory } from "../support/ser
 const amount: StandardSchema<number> = {
   "~standard": {
     version: 1,
+    vendor: "own",
     validate: (value) =>
       typeof value === "string" ? { value: Number(value) } : { issues: [{ message: "expected a text" }] },
   },
@@ -33,6 +34,11 @@ const plays: Record<string, (ctx: AgentContext) => Promise<unknown>> = {
     }),
   standard: async (ctx) => (await ctx.waitFor("amount", { schema: amount })) + 1,
   race: (ctx) => ctx.parallel([() => ctx.waitFor("a"), () => ctx.waitFor("b")]),
+  async batch(ctx) {
+    const requests = ["a", "fail", "c", "d"].map((input) => ({ personaId: "persona_child", input }));
+    const results = await ctx.spawnAll(requests, { concurrency: 2 });
+    return results.map(({ status, summary }) => [status, summary]);
+  },
   async many(ctx) {
     let running = 0;
     let most = 0;
@@ -57,11 +63,25 @@ const waiter = defineAgent({
   run: async (ctx) => JSON.stringify(await plays[ctx.text]?.(ctx)),
 });
 
+/** Says how many of it run at the moment; fails for the text `fail`. */
+const running = { now: 0, most: 0 };
+const child = defineAgent({
+  name: "child",
+  version: "1.0.0",
+  async run(ctx) {
+    running.most = Math.max(running.most, ++running.now);
+    const again = await ctx.step("count", () => ctx.text.repeat(2));
+    running.now -= 1;
+    if (ctx.text === "fail") throw new Error("no");
+    return again;
+  },
+});
+
 let place: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: TestServer;
 let client: Client;
 const start = async () => {
-  server = await startServer({ data: place.path, config: { agents: [waiter] } });
+  server = await startServer({ data: place.path, config: { agents: [waiter, child] } });
   client = new Client(server);
 };
 before(async () => {
@@ -170,4 +190,23 @@ test("SIG-1 bridle task signal sends a signal", async () => {
   assert.match((await send("--payload", '{"by":"bob"}')).stdout, /has the signal paid\.\n$/);
   await send();
   assert.deepEqual(await outcome(task), ["bob", null]);
+});
+
+test("SIG-8 ctx.spawnAll runs child tasks side by side, in order, also those that fail", async () => {
+  const task = await begin("batch");
+  const [first, second, ...rest] = (await outcome(task)) as [string, string][];
+  assert.deepEqual(
+    [first, ...rest],
+    [
+      ["SUCCEEDED", "aa"],
+      ["SUCCEEDED", "cc"],
+      ["SUCCEEDED", "dd"],
+    ],
+  );
+  assert.equal(second?.[0], "FAILED");
+  assert.ok(running.most <= 2, `${running.most} at once`);
+  const children = (await client.listAll("/v1/tasks")).filter(
+    ({ parent_task_id }: Json) => parent_task_id === task.id,
+  );
+  assert.equal(children.length, 4);
 });

@@ -49,8 +49,10 @@ describe("Tools", () => {
       "echo",
       "gate",
       "get_task",
+      "listener",
       "planner",
       "rehearsal",
+      "signal_task",
       "tour",
     ]);
     assert.deepEqual(Object.keys(byName.get("echo")?.inputSchema.properties ?? {}), ["text", "session_id"]);
@@ -286,6 +288,29 @@ describe("Cancellation", () => {
       assert.equal(taskOf(gone).status, "CANCELED");
     },
   );
+
+  inBothEras("MCS-20 signal_task reaches the code that waits, once for an idempotency key", async (era) => {
+    await using mcp = await connect(server, era);
+    const { task_id } = taskOf(await mcp.call("listener", { text: "paid" }, { "bridle/wait-seconds": 0 }));
+    const signal = (name: string, payload?: unknown, key?: string) =>
+      mcp.call(
+        "signal_task",
+        { task_id, name, payload },
+        key === undefined ? {} : { "bridle/idempotency-key": key },
+      );
+    const sent = await signal("other", 1, `signal ${era}`);
+    assert.equal(textOf(sent), `Task ${task_id} was sent the signal other.`);
+    await signal("other", 1, `signal ${era}`);
+    const wrong = await signal("no such name");
+    assert.deepEqual([wrong.isError, /A signal's name is a letter/.test(textOf(wrong))], [true, true]);
+    await signal("paid", { by: "ann" });
+    const ended = await mcp.call("get_task", { task_id, wait_seconds: 20 });
+    assert.deepEqual(JSON.parse(textOf(ended)), { by: "ann" });
+    const received = (await harn.listAll(`/v1/tasks/${task_id}/events`)).filter(
+      ({ event }: Json) => event === "vendor.bridle.signal.received",
+    );
+    assert.equal(received.length, 2);
+  });
 });
 
 describe("Who may", () => {
@@ -345,6 +370,7 @@ describe("Who may", () => {
       ["get_task", { task_id }],
       ["answer_task", { task_id, answer: "me" }],
       ["cancel_task", { task_id }],
+      ["signal_task", { task_id, name: "paid" }],
       ["echo", { text: "in", session_id }],
     ] as const) {
       const refused = await other.call(tool, args);

@@ -68,7 +68,7 @@ async function copyDependencies(target: string): Promise<void> {
 
 /** What is needed to check types of the pages' code, but is not part of the package. */
 export async function linkForTypes(folder: string): Promise<void> {
-  for (const name of ["typescript", "@types/node", "@a2a-js/sdk"]) {
+  for (const name of ["typescript", "@types/node", "@a2a-js/sdk", "zod"]) {
     const target = join(folder, "node_modules", name);
     await mkdir(dirname(target), { recursive: true });
     await symlink(join(root, "node_modules", name), target);

@@ -96,12 +96,12 @@ export function assertFitsAgent(
   );
 }
 
-export interface InputProblem {
+interface InputProblem {
   param: string;
   message: string;
 }
 
-export function problemWithInput(schema: object, input: JsonObject): InputProblem | null {
+function problemWithInput(schema: object, input: JsonObject): InputProblem | null {
   const [, [problem]] = Errors(schema, input);
   if (problem === undefined) return null;
   const param = `input${problem.instancePath.replaceAll("/", ".")}`;

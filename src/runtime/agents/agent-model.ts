@@ -1,8 +1,8 @@
 /** Models and tools as an agent sees them: the types that authors write against. */
 
-import type { Static, TSchema } from "typebox";
 import type { ModelMessage } from "../../models/messages.ts";
 import type { FinishReason } from "../../models/model.ts";
+import type { Schema, ValueOf } from "../../tools/schema.ts";
 import type { ContextTool, ToolDefinition } from "../../tools/tool.ts";
 import type { AgentContext } from "./agent.ts";
 
@@ -33,7 +33,7 @@ type Said = { prompt: string; messages?: never } | { prompt?: never; messages: r
 
 export type ModelRequest = ModelRequestFields & Said & { output?: never };
 /** The same for an answer that is JSON of a schema. */
-export type StructuredRequest<S extends TSchema> = ModelRequestFields & Said & { output: S };
+export type StructuredRequest<S extends Schema> = ModelRequestFields & Said & { output: S };
 
 export interface ModelReply {
   text: string;
@@ -46,7 +46,7 @@ export interface ModelReply {
   messages: ModelMessage[];
 }
 
-export type StructuredReply<S extends TSchema> = ModelReply & { object: Static<S> };
+export type StructuredReply<S extends Schema> = ModelReply & { object: ValueOf<S> };
 
 export interface StreamOptions {
   /** Hears the text as it comes, like the code of a step: not when the answer comes from the log. */
@@ -58,10 +58,10 @@ export interface StreamOptions {
 /** Each call of a model is a step that is recorded with its answer: it is never paid for twice once that is on disk. */
 export interface AgentModel {
   generate(request: ModelRequest): Promise<ModelReply>;
-  generate<S extends TSchema>(request: StructuredRequest<S>): Promise<StructuredReply<S>>;
+  generate<S extends Schema>(request: StructuredRequest<S>): Promise<StructuredReply<S>>;
   /** The same, told piece by piece while the model speaks. */
   stream(request: ModelRequest, options?: StreamOptions): Promise<ModelReply>;
-  stream<S extends TSchema>(
+  stream<S extends Schema>(
     request: StructuredRequest<S>,
     options?: StreamOptions,
   ): Promise<StructuredReply<S>>;

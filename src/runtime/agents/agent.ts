@@ -1,6 +1,6 @@
 /** What an agent is and what it is given: the types that authors write against. */
 
-import type { Static, TSchema } from "typebox";
+import type { TSchema } from "typebox";
 import type { FileEntry } from "../../files/workspace-files.ts";
 import type { StepKind } from "../../kernel/core/events.ts";
 import type { ArtifactKind } from "../../kernel/kinds/artifact.ts";
@@ -11,18 +11,18 @@ import type { AgentCardInfo } from "../../kernel/personas/agents.ts";
 import type { ModelMessage } from "../../models/messages.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
 import type { RetryOptions } from "../../tools/retry.ts";
+import { type GivenOf, jsonSchemaOf, type Schema, type ValueOf } from "../../tools/schema.ts";
 import type { ContextTool, ToolDefinition } from "../../tools/tool.ts";
 import { toolPattern } from "../../tools/tool.ts";
 import { assertCard, assertSkill } from "./agent-card.ts";
 import type { AgentModel, AgentPersona, AvailableTool } from "./agent-model.ts";
-import type { StandardSchema } from "./standard-schema.ts";
 
 export interface Skill {
   id: string;
   name?: string;
   description: string;
-  input?: TSchema;
-  output?: TSchema;
+  input?: Schema;
+  output?: Schema;
   /** Words to find it by; the words of its id unless said. */
   tags?: readonly string[];
   /** Prompts that it is for. */
@@ -36,8 +36,8 @@ export interface Skill {
 export interface Tool {
   name: string;
   description: string;
-  input?: TSchema;
-  output?: TSchema;
+  input?: Schema;
+  output?: Schema;
 }
 
 /** What other agents are told, and how they are dealt with. Everything has a default that suits most agents. */
@@ -65,7 +65,7 @@ export interface Agent {
   version: string;
   description?: string;
   /** What a task's input must be: an object of this schema. Where there is none, the only skill's `input` is taken. */
-  input?: TSchema;
+  input?: Schema;
   skills?: readonly Skill[];
   /** Those with code can be called by `ctx.tool` and by models; others are only described. */
   tools?: readonly (Tool | ToolDefinition | ContextTool<AgentContext>)[];
@@ -77,18 +77,18 @@ export interface Agent {
 }
 
 /** What tasks are given: by the agent's own schema, or its only skill's. Other input is refused before the code runs. */
-export type InputOf<Input extends TSchema, Skills extends readonly Skill[]> = TSchema extends Input
-  ? Skills extends readonly [{ readonly input: infer Only extends TSchema }]
-    ? Static<Only>
+export type InputOf<Input extends Schema, Skills extends readonly Skill[]> = TSchema extends Input
+  ? Skills extends readonly [{ readonly input: infer Only extends Schema }]
+    ? ValueOf<Only>
     : JsonObject
-  : Static<Input>;
+  : ValueOf<Input>;
 
 /** The input of a task is an object, so a schema of anything else would refuse all of them. */
-type OfObjects<Input extends TSchema> =
-  unknown extends Static<Input> ? unknown : Static<Input> extends object ? unknown : never;
+type OfObjects<Input extends Schema> =
+  unknown extends GivenOf<Input> ? unknown : GivenOf<Input> extends object ? unknown : never;
 
 /** An agent as it is written: `ctx.input` has the type that its schema says. */
-export interface AgentDefinition<Input extends TSchema, Skills extends readonly Skill[]>
+export interface AgentDefinition<Input extends Schema, Skills extends readonly Skill[]>
   extends Omit<Agent, "input" | "skills" | "run"> {
   input?: Input & OfObjects<Input>;
   skills?: Skills;
@@ -98,7 +98,7 @@ export interface AgentDefinition<Input extends TSchema, Skills extends readonly 
 const namePattern = /^[a-z][a-z0-9-]{0,62}$/;
 
 export function defineAgent<
-  Input extends TSchema = TSchema,
+  Input extends Schema = TSchema,
   const Skills extends readonly Skill[] = readonly Skill[],
 >(definition: AgentDefinition<Input, Skills>): Agent;
 export function defineAgent(agent: Agent): Agent {
@@ -115,9 +115,22 @@ export function defineAgent(agent: Agent): Agent {
       `A tool of agent ${agent.name} needs a name of its own, of letters, digits, dots, dashes and underscores; found ${JSON.stringify(misnamed)}.`,
     );
   }
+  assertSchemas(agent);
   if (agent.card !== undefined) assertCard(agent.name, agent.card);
   for (const skill of agent.skills ?? []) assertSkill(agent.name, skill);
   return agent;
+}
+
+/** A schema that cannot be described is refused where it is written, not when the server starts. */
+function assertSchemas({ name, input, skills = [], tools = [] }: Agent): void {
+  try {
+    for (const described of [{ input }, ...skills, ...tools]) {
+      jsonSchemaOf(described.input);
+      if ("output" in described) jsonSchemaOf(described.output);
+    }
+  } catch (error) {
+    throw new TypeError(`Agent ${name}: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 /** What a step's code is given. */
@@ -432,7 +445,7 @@ export interface AgentContext<Input = JsonObject> {
   say(content: string | Part[], options?: SayOptions): Promise<void>;
   /** Asks the person and waits, however long it takes. Without a schema the answer is text. */
   ask(question: string): Promise<string>;
-  ask<S extends TSchema>(question: string, schema: S, options?: { expiresInMs?: number }): Promise<Static<S>>;
+  ask<S extends Schema>(question: string, schema: S, options?: { expiresInMs?: number }): Promise<ValueOf<S>>;
   /** Asks for permission and waits. Throws `ApprovalDenied` when it is denied. */
   approve(request: ApprovalRequest): Promise<void>;
   /**
@@ -452,11 +465,7 @@ export interface AgentContext<Input = JsonObject> {
    * `invalid_signal`.
    */
   waitFor(name: string, options?: { timeoutMs?: number }): Promise<JsonValue>;
-  waitFor<Output>(
-    name: string,
-    options: { schema: StandardSchema<Output>; timeoutMs?: number },
-  ): Promise<Output>;
-  waitFor<S extends TSchema>(name: string, options: { schema: S; timeoutMs?: number }): Promise<Static<S>>;
+  waitFor<S extends Schema>(name: string, options: { schema: S; timeoutMs?: number }): Promise<ValueOf<S>>;
   /** Calls the function for each item, at most `concurrency` at a time (10 by default). Results are in the order of the items. */
   map<Item, Result>(
     items: readonly Item[],
@@ -482,10 +491,10 @@ export interface AgentContext<Input = JsonObject> {
    * Calls a tool: by its definition, or by the name of one that the agent or the server has, or `server.tool` of an MCP server.
    * Whether it may, and who is asked first, is the persona's to say. Throws `not_carried_out` when nothing was done.
    */
-  tool<I extends TSchema, O extends TSchema>(
+  tool<I extends Schema, O extends Schema>(
     tool: ToolDefinition<I, O> | ContextTool<AgentContext, I, O>,
-    input: Static<I>,
-  ): Promise<Static<O>>;
+    input: GivenOf<I>,
+  ): Promise<ValueOf<O>>;
   tool(name: string, input?: JsonValue): Promise<JsonValue>;
   /** The tools of these names that can be used now; `github.*` stands for all that begin so. All that the persona names, without. */
   tools(names?: readonly string[]): Promise<AvailableTool[]>;
@@ -493,6 +502,11 @@ export interface AgentContext<Input = JsonObject> {
   conversation(options?: { last?: number }): Promise<ModelMessage[]>;
   /** Submits another task in the same session. */
   spawn(request: SpawnRequest): Promise<Child>;
+  /**
+   * The same for many, at most `concurrency` at a time (10 by default), and waits for all. Results are in the order of the requests, those
+   * of tasks that failed too. Throws when a task is refused, say by a quota; what was begun goes on.
+   */
+  spawnAll(requests: readonly SpawnRequest[], options?: { concurrency?: number }): Promise<ChildResult[]>;
   /**
    * Gives work to another agent and waits for what comes of it, however long it takes. What a remote agent asks is asked
    * here, and the answer goes to it. Throws when the remote cannot be reached, trusted or understood.

@@ -1,6 +1,5 @@
 /** The agents that are loaded, in all their versions. New tasks get the newest; a started task keeps its own. */
 
-import type { TSchema } from "typebox";
 import type {
   AgentCardInfo,
   AgentDirectory,
@@ -9,7 +8,7 @@ import type {
   AgentTool,
 } from "../../kernel/personas/agents.ts";
 import { defaultTenantId } from "../../kernel/workspaces/ensure-tenant.ts";
-import type { JsonObject } from "../../store/port.ts";
+import { jsonSchemaOf, type Schema } from "../../tools/schema.ts";
 import type { Agent, AgentCard, Skill, Tool } from "./agent.ts";
 import { compareVersions } from "./versions.ts";
 
@@ -97,7 +96,7 @@ function describe(agent: Agent): AgentInfo {
     name: agent.name,
     version: agent.version,
     description: agent.description ?? `The agent ${agent.name}.`,
-    input_schema: asJsonSchema(inputSchemaOf(agent)),
+    input_schema: jsonSchemaOf(inputSchemaOf(agent)),
     skills: (agent.skills ?? []).map(describeSkill),
     tools: (agent.tools ?? []).map(describeTool),
     card: describeCard(agent.card ?? {}),
@@ -106,7 +105,7 @@ function describe(agent: Agent): AgentInfo {
 }
 
 /** With more than one skill, it is not said for which of them a task is. */
-export function inputSchemaOf({ input, skills = [] }: Agent): TSchema | undefined {
+export function inputSchemaOf({ input, skills = [] }: Agent): Schema | undefined {
   return input ?? (skills.length === 1 ? skills[0]?.input : undefined);
 }
 
@@ -149,8 +148,8 @@ function describeSkill({ id, name, description, input, output, ...told }: Skill)
     id,
     name: name ?? id,
     description,
-    input_schema: asJsonSchema(input),
-    output_schema: asJsonSchema(output),
+    input_schema: jsonSchemaOf(input),
+    output_schema: jsonSchemaOf(output),
     tags: [...tags],
     examples: [...examples],
     input_modes: [...inputModes],
@@ -163,12 +162,7 @@ function describeTool({ name, description, input, output }: Tool): AgentTool {
   return {
     name,
     description,
-    input_schema: asJsonSchema(input) ?? {},
-    output_schema: asJsonSchema(output) ?? {},
+    input_schema: jsonSchemaOf(input) ?? {},
+    output_schema: jsonSchemaOf(output) ?? {},
   };
-}
-
-/** A TypeBox schema is JSON Schema; going through JSON drops what is not. */
-export function asJsonSchema(schema: object | undefined): JsonObject | null {
-  return schema === undefined ? null : JSON.parse(JSON.stringify(schema));
 }

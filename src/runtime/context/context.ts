@@ -9,7 +9,6 @@ import type {
   ArtifactInput,
   ReceivedMessage,
 } from "../agents/agent.ts";
-import { asJsonSchema } from "../agents/registry.ts";
 import { handOff } from "../handoff/hand-off.ts";
 import { conversation } from "../models/conversation.ts";
 import { modelOf } from "../models/model-of.ts";
@@ -69,7 +68,7 @@ export function createContext(
 
     ...sayingOf(run),
     ask: ((prompt: string, schema?: object, options?: { expiresInMs?: number }) =>
-      ask(run, prompt, asJsonSchema(schema), options?.expiresInMs)) as AgentContext["ask"],
+      ask(run, prompt, schema, options?.expiresInMs)) as AgentContext["ask"],
 
     approve: (request) => approve(run, request),
     host: (capability, input = null, options = {}) => hostCall(run, capability, input, options),
@@ -95,6 +94,8 @@ export function createContext(
     conversation: ({ last } = {}) => conversation(run, last),
 
     spawn: (request) => spawn(run, request),
+    spawnAll: (requests, { concurrency = concurrencyDefault } = {}) =>
+      mapSideBySide(requests, async (request) => await (await spawn(run, request)).result(), concurrency),
     handoff: (request) => handOff(run, request),
   });
   return context;

@@ -13,9 +13,10 @@ import { riskDefault } from "../../kernel/kinds/persona.ts";
 import type { PendingRequest, TaskRecord } from "../../kernel/kinds/task.ts";
 import { answerOf } from "../../kernel/tasks/answers.ts";
 import { moveTask, withdrawPermission } from "../../kernel/tasks/tasks.ts";
-import type { JsonObject, JsonValue } from "../../store/port.ts";
+import type { JsonValue } from "../../store/port.ts";
+import { checkValue, isStandardSchema, jsonSchemaOf, listProblems } from "../../tools/schema.ts";
 import type { ApprovalRequest } from "../agents/agent.ts";
-import { ApprovalDenied, WaitExpired } from "../run/failures.ts";
+import { AgentFailure, ApprovalDenied, WaitExpired } from "../run/failures.ts";
 import { jsonCopy } from "../run/json.ts";
 import { Permit } from "../run/permits.ts";
 import { never } from "../run/promises.ts";
@@ -66,13 +67,28 @@ async function awaitPerson(
   return late === "elapsed" ? await never() : late;
 }
 
-export function ask(
+/** How often the same question is asked, where only the author's code can tell that an answer does not fit. */
+const asksMax = 10;
+
+/** The server refuses answers that do not fit the JSON Schema. What a Standard Schema refuses beyond that is asked again, with its reason. */
+export async function ask(
   run: Run,
-  prompt: string,
-  schema: JsonObject | null,
+  question: string,
+  schema: object | undefined,
   expiresInMs: number | undefined,
-): Promise<JsonValue> {
-  return askPerson(run, run.key("ask"), { prompt, schema }, expiresInMs);
+): Promise<unknown> {
+  const form = jsonSchemaOf(schema);
+  let prompt = question;
+  for (let asked = 1; ; asked++) {
+    const answer = await askPerson(run, run.key("ask"), { prompt, schema: form }, expiresInMs);
+    if (schema === undefined || !isStandardSchema(schema)) return answer;
+    const checked = await checkValue(schema, answer);
+    if ("value" in checked) return checked.value;
+    const problems = listProblems(checked.problems);
+    if (asked === asksMax)
+      throw new AgentFailure("invalid_answer", `No answer to ${JSON.stringify(question)} fits: ${problems}.`);
+    prompt = `${question} (${problems})`;
+  }
 }
 
 /** Asks under a name of its own: for what is asked in the middle of another step. */

@@ -7,15 +7,14 @@ import { type Content, unseal } from "../../kernel/core/content.ts";
 import type { StepSpan } from "../../kernel/core/events.ts";
 import { signalPattern } from "../../kernel/tasks/signal-task.ts";
 import type { JsonValue } from "../../store/port.ts";
-import type { StandardSchema } from "../agents/standard-schema.ts";
+import { checkValue, listProblems } from "../../tools/schema.ts";
 import { AgentFailure, WaitExpired } from "../run/failures.ts";
 import { outputOf } from "../run/recorded-steps.ts";
 import type { Run } from "../run/run.ts";
 import { waitMsDefault } from "../run/waits.ts";
-import { checkValue } from "./check-value.ts";
 
 export interface WaitForOptions {
-  schema?: object | StandardSchema | undefined;
+  schema?: object | undefined;
   timeoutMs?: number | undefined;
 }
 
@@ -32,7 +31,10 @@ export async function waitFor(
   const payload = await received(run, span, timeoutMs);
   const checked = schema === undefined ? { value: payload } : await checkValue(schema, payload);
   if ("value" in checked) return checked.value;
-  throw new AgentFailure("invalid_signal", `The signal ${name} does not fit its schema: ${checked.problem}`);
+  throw new AgentFailure(
+    "invalid_signal",
+    `The signal ${name} does not fit its schema: ${listProblems(checked.problems)}.`,
+  );
 }
 
 async function received(run: Run, span: StepSpan, timeoutMs: number): Promise<JsonValue> {

@@ -1,10 +1,8 @@
 /** `ctx.model`: a request, which is one call of a model, or several with the tools that it asks for in between. */
 
-import type { TSchema } from "typebox";
-import { Compile } from "typebox/schema";
 import type { ModelMessage, ToolCallContent, ToolOutput, ToolResultContent } from "../../models/messages.ts";
 import type { ModelCall } from "../../models/model.ts";
-import type { JsonObject } from "../../store/port.ts";
+import { checkValue, jsonSchemaOf, listProblems, type Schema } from "../../tools/schema.ts";
 import type {
   ModelReply,
   ModelRequest,
@@ -12,7 +10,6 @@ import type {
   StructuredReply,
   StructuredRequest,
 } from "../agents/agent-model.ts";
-import { asJsonSchema } from "../agents/registry.ts";
 import { AgentFailure, ApprovalDenied } from "../run/failures.ts";
 import { jsonCopy } from "../run/json.ts";
 import type { Run } from "../run/run.ts";
@@ -27,7 +24,7 @@ const maxStepsMax = 100;
 /** How often a model is told that its JSON does not fit, before that is a failure. */
 const repairsMax = 2;
 
-type AnyRequest = ModelRequest | StructuredRequest<TSchema>;
+type AnyRequest = ModelRequest | StructuredRequest<Schema>;
 
 export interface Asking {
   run: Run;
@@ -39,7 +36,7 @@ export async function generate(
   asking: Asking,
   request: AnyRequest,
   stream: StreamOptions | null,
-): Promise<ModelReply | StructuredReply<TSchema>> {
+): Promise<ModelReply | StructuredReply<Schema>> {
   const { run } = asking;
   const maxSteps = stepsOf(request);
   const schema = request.output;
@@ -63,8 +60,11 @@ export async function generate(
       messages = [...messages, { role: "tool", content: await callAll(asking, offer, calls) }];
       continue;
     }
-    const problem = schema === undefined ? null : problemWith(schema, answer);
-    if (problem === null) return replyOf(answer, { messages, usage, schema });
+    const reply = replyOf(answer, { messages, usage });
+    if (schema === undefined) return reply;
+    const checked = await checkAnswer(schema, answer);
+    if ("value" in checked) return { ...reply, object: checked.value };
+    const { problem } = checked;
     if (repairs >= repairsMax || step >= maxSteps) throw new AgentFailure("model_output_invalid", problem);
     repairs += 1;
     messages = [
@@ -102,7 +102,7 @@ function callOf(
 ): ModelCall {
   const { temperature = task.policy.model_policy?.temperature, topP, stopSequences, seed } = request;
   const maxOutputTokens = request.maxTokens ?? task.policy.model_policy?.max_tokens;
-  const output = asJsonSchema(request.output);
+  const output = jsonSchemaOf(request.output);
   return {
     messages,
     ...(offer === null || offer.tools.length === 0 ? {} : { tools: offer.tools }),
@@ -154,28 +154,30 @@ async function outputFor(
   }
 }
 
-function problemWith(schema: TSchema, { object, finish_reason }: RecordedAnswer): string | null {
+async function checkAnswer(
+  schema: Schema,
+  { object, finish_reason }: RecordedAnswer,
+): Promise<{ value: unknown } | { problem: string }> {
   if (object === undefined) {
-    return finish_reason === "length"
-      ? "The answer was cut off before its JSON was complete."
-      : "The answer is not JSON.";
+    const isCut = finish_reason === "length";
+    return {
+      problem: isCut ? "The answer was cut off before its JSON was complete." : "The answer is not JSON.",
+    };
   }
-  const [, [problem]] = Compile(schema).Errors(object);
-  if (problem === undefined) return null;
-  return `The answer does not fit the schema: ${problem.instancePath || "it"} ${problem.message}.`;
+  const checked = await checkValue(schema, object);
+  if ("value" in checked) return checked;
+  return { problem: `The answer does not fit the schema: ${listProblems(checked.problems)}.` };
 }
 
 function replyOf(
   answer: RecordedAnswer,
-  rest: { messages: ModelMessage[]; usage: ModelReply["usage"]; schema: TSchema | undefined },
-): ModelReply | StructuredReply<TSchema> {
-  const { messages, usage, schema } = rest;
-  const reply: ModelReply = {
+  { messages, usage }: Pick<ModelReply, "messages" | "usage">,
+): ModelReply {
+  return {
     text: textIn(answer.message),
     finishReason: answer.finish_reason,
     usage,
     model: answer.model,
     messages,
   };
-  return schema === undefined ? reply : { ...reply, object: answer.object as JsonObject };
 }

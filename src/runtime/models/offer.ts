@@ -2,8 +2,8 @@
 
 import type { OfferedTool } from "../../models/model.ts";
 import type { JsonObject } from "../../store/port.ts";
+import { jsonSchemaOf } from "../../tools/schema.ts";
 import type { ToolChoice } from "../agents/agent-model.ts";
-import { asJsonSchema } from "../agents/registry.ts";
 import { AgentFailure } from "../run/failures.ts";
 import { type FoundTool, nameOf, type Toolbox } from "../tools/toolbox.ts";
 
@@ -22,7 +22,7 @@ export class Offer {
     return [...this.#found].map(([name, { tool }]) => ({
       name,
       description: tool.description,
-      input: "server" in tool ? tool.input : (asJsonSchema(tool.input) ?? anyObject),
+      input: "server" in tool ? tool.input : (jsonSchemaOf(tool.input) ?? anyObject),
     }));
   }
 

@@ -11,9 +11,9 @@ import {
   textPart,
 } from "../../kernel/kinds/message.ts";
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
-import { problemWithInput } from "../../kernel/skills/skills.ts";
 import { appendMessage, type Ending, endTask, moveTask } from "../../kernel/tasks/tasks.ts";
 import { type JsonObject, type JsonValue, StoreUnavailable } from "../../store/port.ts";
+import { checkValue, listProblems } from "../../tools/schema.ts";
 import type { Agent, ReceivedMessage, ReceivedPart } from "../agents/agent.ts";
 import { inputSchemaOf } from "../agents/registry.ts";
 import { createContext, type RunInput } from "../context/context.ts";
@@ -42,11 +42,15 @@ export async function execute(run: Run, agent: Agent): Promise<void> {
 }
 
 /** Whatever the submission was checked against, it is this code that gets the input. */
-export function runAgent(run: Run, agent: Agent, input: RunInput): Promise<JsonValue | undefined> {
+export async function runAgent(run: Run, agent: Agent, given: RunInput): Promise<JsonValue | undefined> {
   const schema = inputSchemaOf(agent);
-  const problem = schema === undefined ? null : problemWithInput(schema, input.input);
-  if (problem === null) return agent.run(createContext(run, input, agent));
-  throw new AgentFailure("invalid_input", `The input is not what ${agent.name} takes: ${problem.message}`);
+  const checked = schema === undefined ? { value: given.input } : await checkValue(schema, given.input);
+  if ("value" in checked) {
+    // What a schema makes of the input has the type that the agent's definition inferred from it.
+    return await agent.run(createContext(run, { ...given, input: checked.value as JsonObject }, agent));
+  }
+  const problems = listProblems(checked.problems);
+  throw new AgentFailure("invalid_input", `The input is not what ${agent.name} takes: ${problems}.`);
 }
 
 export function start(unit: Unit, task: TaskRecord, { name, version }: Agent): TaskRecord {

@@ -33,12 +33,12 @@ export async function callLocalTool(
   const span: EffectSpan = { step: run.key(`tool:${name}`), kind: "tool", name };
   const toolCall = { span, effect: "runWith" in tool ? ("none" as const) : tool.effect, input, callId };
   await allowed(run, span, () => assertMayUse(run, tool), { toolCall });
-  await assertInput(run, tool, toolCall);
+  const checked = await checkedInput(run, tool, toolCall);
   // Each call that such a tool makes on `ctx` is a step, allowed and approved for itself.
-  if ("runWith" in tool) return { output: asJson(await tool.runWith(ctx, input as never)), withheld: null };
+  if ("runWith" in tool) return { output: asJson(await tool.runWith(ctx, checked)), withheld: null };
   const attempt = (number: number) => attemptTool(run, span, tool, input, number);
   const retries = tool.effect === "none" ? retriesDefault : 0;
-  const simulate = tool.simulate === undefined ? null : () => asJson(tool.simulate?.(input as never));
+  const simulate = tool.simulate === undefined ? null : () => asJson(tool.simulate?.(checked));
   return await actAs(run, {
     span,
     effect: tool.effect,
@@ -48,14 +48,14 @@ export async function callLocalTool(
     attempt,
     retry: retryPolicy(tool, { retries, retryIf: mayPass }),
     simulate,
-    action: tool.action?.(input as never),
+    action: tool.action?.(checked),
   });
 }
 
 /** What cannot be right is not put to anybody for approval. */
-async function assertInput(run: Run, tool: ToolTerms, toolCall: ToolCallRequest): Promise<void> {
+async function checkedInput(run: Run, tool: ToolTerms, toolCall: ToolCallRequest): Promise<never> {
   try {
-    checkToolInput(tool, toolCall.input);
+    return (await checkToolInput(tool, toolCall.input)) as never;
   } catch (error) {
     if (!(error instanceof ToolValueInvalid)) throw error;
     const { code, message } = error;

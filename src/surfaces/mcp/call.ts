@@ -14,7 +14,8 @@ import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { cancelTask } from "../../kernel/tasks/cancel-task.ts";
 import { isFinal } from "../../kernel/tasks/lifecycle.ts";
 import { noteTaskRead, readTask } from "../../kernel/tasks/read-tasks.ts";
-import type { Position } from "../../store/port.ts";
+import { signalTask } from "../../kernel/tasks/signal-task.ts";
+import type { JsonValue, Position } from "../../store/port.ts";
 import { checker } from "../validate.ts";
 import { follow } from "./follow.ts";
 import type { Ending, OpenCall } from "./open-calls.ts";
@@ -37,11 +38,13 @@ import {
   CancelTaskArguments,
   type GeneralToolName,
   GetTaskArguments,
+  SignalTaskArguments,
   waitSecondsMax,
 } from "./tools.ts";
 
 const checkGet = checker(GetTaskArguments);
 const checkAnswer = checker(AnswerTaskArguments);
+const checkSignal = checker(SignalTaskArguments);
 const checkCancel = checker(CancelTaskArguments);
 
 /** The name of the one question that a result asks at a time. */
@@ -92,6 +95,8 @@ export class ToolCall {
           return await this.#get();
         case "answer_task":
           return await this.#answer();
+        case "signal_task":
+          return await this.#signal();
         case "cancel_task":
           return await this.#cancel();
       }
@@ -259,6 +264,18 @@ export class ToolCall {
     const after = await kernel.store.head();
     await answerTask(kernel, caller, task, answer);
     return await this.#await(task, after, null);
+  }
+
+  async #signal(): Promise<Result> {
+    const { kernel, caller, facts } = this.#request;
+    const { task_id, name, payload = null } = checkSignal(this.#params.arguments ?? {});
+    const key = this.#meta["bridle/idempotency-key"];
+    // Arguments of a call came as JSON.
+    const signal = { taskId: task_id, name, payload: payload as JsonValue };
+    const once = key === undefined ? undefined : { key, target: "mcp signal_task", body: signal };
+    const { result } = await kernel.dispatch(signalTask, caller, signal, once);
+    const { isError: _, ...rest } = await resultOf({ kernel, caller, url: facts.url(), tool: null }, result);
+    return { ...rest, content: [{ type: "text", text: `Task ${result.id} was sent the signal ${name}.` }] };
   }
 
   async #cancel(): Promise<Result> {

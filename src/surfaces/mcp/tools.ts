@@ -35,6 +35,15 @@ export const AnswerTaskArguments = Type.Object({
   task_id: TaskId,
   answer: Type.Unknown({ description: "A text, or JSON where the question asks for a form." }),
 });
+export const SignalTaskArguments = Type.Object({
+  task_id: TaskId,
+  name: Type.String({
+    minLength: 1,
+    maxLength: 100,
+    description: "The name that the task's code waits for.",
+  }),
+  payload: Type.Optional(Type.Unknown({ description: "Any JSON; null by default." })),
+});
 export const CancelTaskArguments = Type.Object({ task_id: TaskId });
 
 interface GeneralTool {
@@ -55,6 +64,13 @@ const generalTools = {
     description: "Answer the question that a task waits with, then wait for what comes of it.",
     arguments: AnswerTaskArguments,
     scope: "messages:write",
+    isReadOnly: false,
+  },
+  signal_task: {
+    description:
+      "Send a signal to a task whose code waits for one of that name, now or later. It answers no question.",
+    arguments: SignalTaskArguments,
+    scope: "tasks:write",
     isReadOnly: false,
   },
   cancel_task: {

@@ -36,3 +36,10 @@ export const planner = defineAgent({
     return `${count} in ${region}`;
   },
 });
+
+export const listener = defineAgent({
+  name: "listener",
+  version: "1.0.0",
+  description: "Waits for the signal that the text names.",
+  run: async (ctx) => JSON.stringify(await ctx.waitFor(ctx.text)),
+});
