@@ -27,6 +27,7 @@ import { openHarnessRequirements } from "./requirements-openharness.ts";
 import { opvsRequirements } from "./requirements-opvs.ts";
 import { packageRequirements } from "./requirements-package.ts";
 import { postgresRequirements } from "./requirements-postgres.ts";
+import { proofRequirements } from "./requirements-proof.ts";
 import { retryRequirements } from "./requirements-retries.ts";
 import { shellRequirements } from "./requirements-shell.ts";
 import { taxonomyRequirements } from "./requirements-taxonomy.ts";
@@ -65,6 +66,7 @@ const requirements = [
   ...tourRequirements,
   ...auditRequirements,
   ...consoleRequirements,
+  ...proofRequirements,
 ];
 
 const root = fileURLToPath(new URL("..", import.meta.url));

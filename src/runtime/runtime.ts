@@ -15,6 +15,7 @@ import { isFinal } from "../kernel/tasks/lifecycle.ts";
 import { Periodic } from "../periodic.ts";
 import type { NewEvent, StoredEvent } from "../store/port.ts";
 import { CircuitBreakers, type CircuitChange } from "../tools/circuit-breaker.ts";
+import { pause } from "../web/pause.ts";
 import type { Agent } from "./agents/agent.ts";
 import type { AgentRegistry } from "./agents/registry.ts";
 import { execute } from "./run/execute.ts";
@@ -22,7 +23,6 @@ import { executeReplay } from "./run/execute-replay.ts";
 import { Journal } from "./run/journal.ts";
 import { LiveRecording } from "./run/live-recording.ts";
 import { openReplay } from "./run/open-replay.ts";
-import { endOfTurn } from "./run/promises.ts";
 import { Run } from "./run/run.ts";
 import { Sleeps } from "./run/sleeps.ts";
 import { stackOf } from "./run/stack.ts";
@@ -38,6 +38,8 @@ import { emptyWorld, type World } from "./world.ts";
 /** Tasks known to be ready; more than this stay on disk until the queue has emptied. */
 const readyMax = 10_000;
 const sweepEveryMs = 250;
+/** Less than anybody would notice. */
+const lookAgainMs = 5;
 /** Idempotency records past their day are dropped this often. */
 const forgetEveryMs = 60 * 60 * 1000;
 
@@ -298,9 +300,10 @@ class Scheduler implements Runtime {
   async #journalOf({ id, status, retry_of, tenant_id }: TaskRecord): Promise<Journal> {
     if (status === "SUBMITTED" && retry_of === undefined) return new Journal();
     const store = this.#kernel.store.of(tenant_id);
-    // The sweep may find a task in the moment of its commit, before its events are read by anybody.
+    // The sweep may find a task in the moment of its commit, before its events are read by anybody. If another server has taken over,
+    // they never are.
     while (!this.#draining && (await store.events({ taskId: id, after: 0, limit: 1 })).length === 0)
-      await endOfTurn();
+      await pause(lookAgainMs);
     return await Journal.of(store, id);
   }
 

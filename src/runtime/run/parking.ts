@@ -32,13 +32,22 @@ export class Parking {
       if (waits === null || !outbox.isEmpty) return;
       const parked = parkedFor(waits);
       if (parked !== null) {
-        const still = () => this.#onlyWaits()?.length === waits.length;
-        outbox.add((unit, task) => (still() ? unit.emit(task, "span.updated", { parked }) : task));
+        // While the note is written one wait may end and another begin. Then the task does not say what it waits for.
+        let isNoted = false;
+        outbox.add((unit, task) => {
+          isNoted = this.#isStill(waits);
+          return isNoted ? unit.emit(task, "span.updated", { parked }) : task;
+        });
         await flush();
-        if (!still()) return;
+        if (!isNoted || !this.#isStill(waits)) return;
       }
       park(earliest(waits));
     });
+  }
+
+  #isStill(waits: readonly Wait[]): boolean {
+    const now = this.#onlyWaits();
+    return now?.length === waits.length && waits.every((wait, index) => wait === now[index]);
   }
 
   /** The waits, when there is nothing else and none of them is about to be over. */
