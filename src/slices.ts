@@ -61,6 +61,12 @@ export async function pauseIfLate(): Promise<void> {
   else if (requestAt - begun >= sliceMs) await nextTurn();
 }
 
+/** The turn that was to end the slice never comes: for simulations, in which a process ends and this one goes on. */
+export function abandonSlice(): void {
+  begun = null;
+  end = null;
+}
+
 function isUsedUp(since: number): boolean {
   const now = performance.now();
   return now - since >= (now - requestAt < requestStepMs ? besideRequestsMs : sliceMs);

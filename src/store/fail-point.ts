@@ -20,7 +20,7 @@ for (const one of (process.env.BRIDLE_FAIL_POINT ?? "").split(",")) {
   if (name !== "") failures.set(name, { remaining: Number(how), code: how, whileThere });
 }
 
-type FailPoint =
+export type FailPoint =
   | "commit.begun"
   | "commit.written"
   | "commit.syncing"
@@ -32,7 +32,15 @@ type FailPoint =
   | "disk.free"
   | "scrubbed";
 
+/** What a simulation in this process makes of visits: it throws where writing is to fail. */
+let watch: ((name: FailPoint) => void) | null = null;
+
+export function watchFailPoints(watcher: ((name: FailPoint) => void) | null): void {
+  watch = watcher;
+}
+
 export function failPoint(name: FailPoint): void {
+  if (watch !== null) watch(name);
   const failure = failures.size === 0 ? undefined : failures.get(name);
   if (failure === undefined) return;
   const { code, whileThere } = failure;
