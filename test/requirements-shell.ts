@@ -58,6 +58,8 @@ export const shellRequirements: readonly Requirement[] = [
     "SHL-39": "Secret surroundings are in no state that is kept.",
     "SHL-41": "All of this works in a browser.",
     "SHL-52": "Shell and engine keep their promises to each other.",
+    "SHL-55":
+      "A shell whose address is ws or wss speaks to the engine over a WebSocket, with the same results.",
   }),
   ...section("OpenHarness", "Shell: bridle shell", {
     "SHL-42": "At a terminal, words, progress, questions and commands are shown and taken as they come.",

@@ -7,6 +7,7 @@ import {
   type Directive,
   parseState,
   Shell,
+  ShellError,
   type ShellOptions,
   type ShellState,
 } from "../../src/sdk/shell/index.ts";
@@ -51,13 +52,21 @@ function shellFor(agent: string, options: Partial<ShellOptions> = {}): Shell {
 }
 
 describe("shell and engine", () => {
-  for (const stream of [true, false]) {
-    test(`SHL-52 the shell handles every agent output ${stream ? "by streams" : "without streams"}`, async () => {
+  const ways: [string, () => Partial<ShellOptions>][] = [
+    ["SHL-52 the shell handles every agent output by streams", () => ({ stream: true })],
+    ["SHL-52 the shell handles every agent output without streams", () => ({ stream: false })],
+    [
+      "SHL-55 the shell handles every agent output over a WebSocket",
+      () => ({ url: `${server.url.replace("http", "ws")}/openharness/v1/ws` }),
+    ],
+  ];
+  for (const [name, way] of ways) {
+    test(name, async () => {
       // Given an agent with words, directives, a question and an approval, when the shell talks to it ${stream ? "by
       // streams" : "without streams"}, then each gets what it is owed.
       const hashes: unknown[] = [];
       const shell = shellFor("rehearsal", {
-        stream,
+        ...way(),
         handlers: { simulate_action: ({ payload }) => ({ pressed: payload.macro ?? null }) },
         approve: ({ actionType, payload }) => {
           if (actionType === "request_approval") hashes.push(payload.artifact_hash);
@@ -97,6 +106,19 @@ describe("shell and engine", () => {
       assert.match(last.receiptId ?? "", /^receipt_/);
     });
   }
+
+  test("SHL-55 a WebSocket without a key, and headers that it cannot carry, are refused", async () => {
+    const url = `${server.url.replace("http", "ws")}/openharness/v1/ws`;
+    const retry = { firstDelayMs: 1, attemptsMax: 2 };
+    const code = (expected: string) => (error: unknown) =>
+      error instanceof ShellError && error.code === expected;
+    await assert.rejects(
+      shellFor("asker", { url, headers: {}, retry }).send("go"),
+      code("connection_failed"),
+    );
+    const headers = { "x-tenant": "one" };
+    await assert.rejects(shellFor("asker", { url, headers, retry }).send("go"), code("invalid_argument"));
+  });
 
   test("SHL-52 parallel sibling directives run together and the agent gets each result", async () => {
     // Given siblings that the agent gives at once, when they are parallel, then they run together and the agent hears of

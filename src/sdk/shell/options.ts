@@ -28,9 +28,9 @@ export interface Diagnostic {
 type Headers = Record<string, string>;
 
 export interface ShellOptions {
-  /** The engine's address, such as `https://agents.example.com/openharness/v1`. */
+  /** The engine's address: `https://agents.example.com/openharness/v1`, or `wss://agents.example.com/openharness/v1/ws`. */
   url: string;
-  /** Credentials, say. A function is asked before each request. */
+  /** Credentials, say. A function is asked before each request. Over a WebSocket, `Authorization: Bearer <key>` only. */
   headers?: Headers | (() => Headers | Promise<Headers>);
   /** What can be carried out, by action type. What is not here is never carried out. */
   handlers?: Record<string, Handler>;
@@ -86,7 +86,7 @@ export interface Settings {
 export function settingsOf(options: ShellOptions): Settings {
   const { headers = {}, approve, stream = true, riskLimit = "safe" } = options;
   const handlers = new Map(Object.entries(options.handlers ?? {}));
-  if (!/^https?:\/\//.test(options.url)) throw wrong("url must be an http or https address.");
+  if (!/^(https?|wss?):\/\//.test(options.url)) throw wrong("url must be an http, https, ws or wss address.");
   for (const type of reserved) {
     if (handlers.has(type)) throw wrong(`${type} is carried out by the shell itself; it takes no handler.`);
   }

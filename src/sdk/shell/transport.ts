@@ -5,6 +5,7 @@ import { type Directive, parseDirective } from "./directive.ts";
 import { ShellError, shellError } from "./errors.ts";
 import { isObject, type Json, type JsonObject, member, parseJson, requireObject } from "./json.ts";
 import { parseResponse, type ResponseMessage } from "./response.ts";
+import { socketMessages } from "./socket.ts";
 
 export interface TransportSettings {
   readonly url: string;
@@ -32,6 +33,8 @@ export async function exchange(
   const headers = await settings.headers();
   const line = new Line(settings, signal);
   try {
+    if (isSocketUrl(settings.url))
+      return await overSocket(settings, headers, { requestId, body }, listener, line);
     const response = await request(settings, headers, body, line.signal);
     line.heard();
     if (!response.ok) return await refusal(response, line);
@@ -86,15 +89,53 @@ async function followStream(
       "the frame",
     );
     if (event === "response") return parseResponse(frame);
-    requireOurs(member(frame, "request_id"), requestId);
-    const isInOrder = frames.next(member(frame, "sequence"));
-    if (event === "progress") {
-      const progress = member(frame, "progress");
-      if (isObject(progress)) listener.onProgress(progress);
-    } else if (event === "directive") {
-      const directive = parseDirective(member(frame, "action_directive"), "action_directive");
-      // What is left out here is in the response, in its order.
-      if (isInOrder) listener.onDirective(directive, frames.directives++);
+    takeFrame(event, frame, { requestId, frames, listener });
+  }
+  throw shellError("connection_failed", "The stream ended before the engine's response.", {
+    origin: "transport",
+    retryable: true,
+  });
+}
+
+interface Stream {
+  requestId: string;
+  frames: FrameOrder;
+  listener: StreamListener;
+}
+
+function takeFrame(type: Json | undefined, frame: JsonObject, { requestId, frames, listener }: Stream): void {
+  requireOurs(member(frame, "request_id"), requestId);
+  const isInOrder = frames.next(member(frame, "sequence"));
+  if (type === "progress") {
+    const progress = member(frame, "progress");
+    if (isObject(progress)) listener.onProgress(progress);
+  } else if (type === "directive") {
+    const directive = parseDirective(member(frame, "action_directive"), "action_directive");
+    // What is left out here is in the response, in its order.
+    if (isInOrder) listener.onDirective(directive, frames.directives++);
+  }
+}
+
+export function isSocketUrl(url: string): boolean {
+  return /^wss?:\/\//.test(url);
+}
+
+async function overSocket(
+  { url }: TransportSettings,
+  headers: Record<string, string>,
+  { requestId, body }: { requestId: string; body: string },
+  listener: StreamListener,
+  line: Line,
+): Promise<ResponseMessage> {
+  const frames = new FrameOrder();
+  const request = { url, headers, body, signal: line.signal, heard: () => line.heard() };
+  for await (const message of socketMessages(request)) {
+    const type = member(message, "type");
+    if (type !== undefined) takeFrame(type, message, { requestId, frames, listener });
+    else {
+      const response = parseResponse(message);
+      requireOurs(response.requestId, requestId);
+      return response;
     }
   }
   throw shellError("connection_failed", "The stream ended before the engine's response.", {
