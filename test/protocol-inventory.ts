@@ -61,9 +61,12 @@ export const eventKindsProduced: Inventory = {
   "tool.failed": { by: "a tool call that failed, or was refused by the persona", ids: ["TAX-2"] },
   "connector.delivery_received": { by: "a signed delivery", ids: ["CON-3"] },
   "connector.delivery_deduped": { by: "a delivery that came before", ids: ["CON-5"] },
-  "connector.normalized": { by: "a signed delivery", ids: ["CON-3"] },
+  "connector.normalized": { by: "a signed delivery, an item of a poll", ids: ["CON-3", "CON-10"] },
   "connector.task_submitted": { by: "a delivery that becomes a task", ids: ["CON-3"] },
-  "connector.failed": { by: "a delivery that cannot become a task", ids: ["CON-6"] },
+  "connector.failed": {
+    by: "a delivery that cannot become a task, a poll that failed",
+    ids: ["CON-6", "CON-12"],
+  },
   "receipt.issued": {
     by: "the end of a task, a replay or an approval; a request for a receipt",
     ids: ["RCP-1"],
@@ -162,9 +165,9 @@ export const conformanceNotes: readonly NotKept[] = [
   },
   {
     protocol: "harn",
-    statement: "connector providers beside `webhook`, vault providers beside `local`, connector `polling`",
+    statement: "vault providers beside `local`",
     because: "they are not built",
-    instead: "400 or 422, naming what there is",
+    instead: "400, naming what there is",
   },
   {
     protocol: "harn",

@@ -366,6 +366,14 @@ export const requirements: readonly Requirement[] = [
       "Deliveries of other kinds are recorded as ignored; what is refused is recorded as failed and can be sent again.",
     "CON-7":
       "Every delivery is one task, whenever the server is killed and however often the sender repeats it.",
+    "CON-8":
+      "GitHub's deliveries are known by X-Hub-Signature-256 and their bytes, and normalized; whose secret it is follows from the provider.",
+    "CON-9":
+      "Slack's events and slash commands are known by its signature and time, and its challenge is answered.",
+    "CON-10": "A polling connector asks its URL through the guarded way out; every item is a delivery once.",
+    "CON-11": "A connector emits tasks, messages or events.",
+    "CON-12":
+      "Five failures in a row make a connector FAILED, with the reason, and the first success ACTIVE again.",
   }),
   ...section("Extended", "WebSocket", {
     "WSK-1":

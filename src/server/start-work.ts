@@ -5,6 +5,7 @@ import type { AgentRegistry } from "../runtime/agents/registry.ts";
 import { startEnforcer } from "../runtime/approvals/enforcer.ts";
 import { followHandoffs } from "../runtime/handoff/handoff-worker.ts";
 import { type Runtime, startRuntime } from "../runtime/runtime.ts";
+import { startConnectorPoller } from "../runtime/scheduler/connector-poller.ts";
 import { startExpirySweeper } from "../runtime/scheduler/expiry-sweeper.ts";
 import { startHousekeeping } from "../runtime/scheduler/housekeeping.ts";
 import { startScheduleClock } from "../runtime/scheduler/schedule-clock.ts";
@@ -41,6 +42,7 @@ export async function startWork(
   built.defer(startExpirySweeper({ kernel, logger }));
   built.defer(async () => drained(await runtime.drain(lifetime.graceMs)));
   built.defer(startScheduleClock(kernel, logger));
+  built.defer(startConnectorPoller(kernel, logger));
   built.defer(followHandoffs({ kernel, logger }));
   built.defer(await startEnforcer({ kernel, logger }));
   built.defer(startHousekeeping(kernel, logger));

@@ -1,6 +1,6 @@
 /** `bridle workspace`, `bridle connector` and `bridle webhook`: where work belongs, and how other systems hear and send. */
 
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Connector, PushConfig, Workspace } from "../../sdk/client/index.ts";
 import { Remote } from "../remote.ts";
 import { remoteCommand, type Settings, taskCommand } from "../task/command.ts";
@@ -100,6 +100,8 @@ interface ConnectorSettings extends Settings {
   persona?: string;
   session?: string;
   event?: string[];
+  provider: "webhook" | "github";
+  emits?: "task" | "message" | "event";
 }
 
 export function addConnectorCommands(program: Command): void {
@@ -110,14 +112,27 @@ export function addConnectorCommands(program: Command): void {
   remoteCommand(connector, "create", "Create a connector. Its signing secret is shown this once.", [
     "bridle connector create --persona persona_triage --event issue.opened",
   ])
+    .addOption(
+      new Option("--provider <name>", "who sends; slack and polling take settings of their own, over the API")
+        .choices(["webhook", "github"])
+        .default("webhook"),
+    )
+    .addOption(
+      new Option("--emits <what>", "what a delivery becomes (default: task)").choices([
+        "task",
+        "message",
+        "event",
+      ]),
+    )
     .option("--workspace <id>", "where its tasks belong", "workspace_default")
     .option("--persona <id>", "whose tasks they are; without it, of the personas with a trigger for it")
     .option("--session <id>", "the session that its tasks go to")
     .option("--event <kind...>", "take only deliveries of these kinds")
     .action(async (settings: ConnectorSettings) => {
-      const { workspace, persona, session, event } = settings;
+      const { workspace, persona, session, event, provider, emits } = settings;
       const made = await new Remote(settings).client.connectors.create({
-        ...{ provider: "webhook", workspace_id: workspace },
+        ...{ provider, workspace_id: workspace },
+        ...(emits === undefined ? {} : { emits }),
         ...(persona === undefined ? {} : { target_persona_id: persona }),
         ...(session === undefined ? {} : { target_session_id: session }),
         ...(event === undefined ? {} : { event_kinds: event }),

@@ -1,14 +1,13 @@
 /**
- * Take a delivery that its signature has proved to be the connector's: it becomes a task, in one commit with the record
- * that it was received. The delivery's id is the idempotency key of that commit, so a delivery that comes again, at the
+ * Take a delivery that its signature has proved to be the connector's, or that was found by polling: it becomes a task, a message
+ * or an event, in one commit with the record that it was received. The delivery's id is the idempotency key of that commit, so a delivery that comes again, at the
  * same time or after a crash, finds the first one's answer.
  */
 
-import type { Caller } from "../../policy/caller.ts";
 import type { JsonObject, JsonValue, TenantStore } from "../../store/port.ts";
 import { sha256Hex } from "../core/content.ts";
 import { type Command, runCommand } from "../core/dispatch.ts";
-import { HarnessError, notFound } from "../core/errors.ts";
+import { notFound } from "../core/errors.ts";
 import { paginate } from "../core/paginate.ts";
 import type { TraceContext } from "../core/trace.ts";
 import type { Unit } from "../core/unit.ts";
@@ -16,14 +15,23 @@ import type { Kernel } from "../kernel.ts";
 import type { ConnectorRecord } from "../kinds/connector.ts";
 import type { PersonaRecord } from "../kinds/persona.ts";
 import type { SessionRecord } from "../kinds/session.ts";
+import { appendMessage } from "../sessions/append-message.ts";
 import { createSession } from "../sessions/create-session.ts";
 import { recordQuotaRefusal, submitTask } from "../tasks/submit-task.ts";
+import { connectorCaller } from "./connector-caller.ts";
+import { assertTakes, noteFailure, noteSuccess } from "./connector-health.ts";
 
 export interface Delivery {
   webhookId: string;
   /** The body as it was signed, and as JSON. */
   text: string;
   body: JsonValue;
+  /** What it is about, as its sender calls it. */
+  kind: string | null;
+  /** What is the same of senders of one kind, where that is known. */
+  normalized?: JsonObject | undefined;
+  /** Nothing is to come of it, whatever the connector passes on. */
+  isIgnored?: boolean;
   trace: TraceContext | null;
 }
 
@@ -31,13 +39,8 @@ export interface Received {
   deliveryId: string;
   /** None for a delivery of a kind that the connector does not pass on. */
   taskIds: string[];
+  messageId?: string;
   windowMs: number;
-}
-
-/** The connector, acting for itself inside its workspace. */
-function asCaller({ id, tenant_id, workspace_id }: ConnectorRecord): Caller {
-  const scopes = ["connectors:write", "sessions:write", "tasks:write"] as const;
-  return { actor: id, tenantId: tenant_id, workspaceIds: [workspace_id], scopes: new Set(scopes) };
 }
 
 /** The first answer for a delivery, and whether it was given before. */
@@ -46,7 +49,7 @@ export async function deliver(
   connector: ConnectorRecord,
   delivery: Delivery,
 ): Promise<{ received: Received; deduped: boolean }> {
-  const caller = asCaller(connector);
+  const caller = connectorCaller(connector);
   const { id: connectorId } = connector;
   const { webhookId } = delivery;
   const idempotency = { key: webhookId, target: `delivery to ${connectorId}`, body: null };
@@ -56,24 +59,13 @@ export async function deliver(
   return { received, deduped: replayed };
 }
 
-/** Says in the log that a signed delivery was not taken, and why. */
-export async function refuseDelivery(
-  kernel: Kernel,
-  connector: ConnectorRecord,
-  webhookId: string,
-  { code, message }: HarnessError,
-): Promise<void> {
-  const refusal = { connectorId: connector.id, webhookId, code, reason: message };
-  await runCommand(kernel, noteFailure, asCaller(connector), refusal);
-}
-
 const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Received> = {
   name: "receive_delivery",
   scope: "connectors:write",
   decide(unit, { connectorId, delivery }) {
     const connector = unit.require("connector", connectorId);
     assertTakes(connector);
-    const { webhookId, text, body, trace } = delivery;
+    const { webhookId, text, kind, trace, isIgnored = false } = delivery;
     const deliveryId = unit.newId("delivery");
     unit.emit(connector, "connector.delivery_received", {
       delivery_id: deliveryId,
@@ -81,19 +73,21 @@ const receiveDelivery: Command<{ connectorId: string; delivery: Delivery }, Rece
       bytes: Buffer.byteLength(text),
       sha256: sha256Hex(text),
     });
-    const eventKind = kindOf(body);
-    const personaIds = isPassedOn(connector.event_kinds, eventKind)
-      ? personasFor(unit, connector, eventKind)
-      : [];
+    const isWanted = !isIgnored && isPassedOn(connector.event_kinds, kind);
+    const { emits = "task" } = connector;
+    const personaIds = isWanted ? personasFor(unit, connector, kind) : [];
+    const payload = payloadOf(deliveryId, delivery);
     unit.emit(connector, "connector.normalized", {
       delivery_id: deliveryId,
-      event_kind: eventKind,
-      status: personaIds.length > 0 ? "accepted" : "ignored",
+      event_kind: kind,
+      status: isWanted && (emits !== "task" || personaIds.length > 0) ? "accepted" : "ignored",
+      ...(isWanted && emits === "event" ? { content: unit.seal(payload) } : {}),
     });
-    const payload: JsonObject = { delivery_id: deliveryId, event_kind: eventKind, body };
-    const taskIds: string[] = [];
-    for (const personaId of personaIds) {
-      taskIds.push(submit(unit, connector, personaId, { payload, trace }));
+    noteSuccess(unit, unit.require("connector", connectorId));
+    const taskIds = personaIds.map((personaId) => submit(unit, connector, personaId, { payload, trace }));
+    if (isWanted && emits === "message") {
+      const messageId = appendToSession(unit, connector, payload);
+      return { deliveryId, taskIds, messageId, windowMs: connector.dedupe_policy.window_seconds * 1000 };
     }
     return { deliveryId, taskIds, windowMs: connector.dedupe_policy.window_seconds * 1000 };
   },
@@ -121,37 +115,13 @@ const noteDuplicate: Command<{ connectorId: string; webhookId: string; received:
   },
 };
 
-interface Refusal {
-  connectorId: string;
-  webhookId: string;
-  code: string;
-  reason: string;
-}
-
-const noteFailure: Command<Refusal, null> = {
-  name: "note_failed_delivery",
-  scope: "connectors:write",
-  decide(unit, { connectorId, webhookId, code, reason }) {
-    const connector = unit.find("connector", connectorId);
-    if (connector === undefined) return null;
-    unit.emit(connector, "connector.failed", { webhook_id: webhookId, code, reason });
-    return null;
-  },
-};
-
-/** One that is paused may be sent to again later; one that is not may not. */
-function assertTakes({ id, status }: ConnectorRecord): void {
-  if (status === "ACTIVE") return;
-  const code = status === "PAUSED" ? "conflict" : "policy_violation";
-  throw new HarnessError(code, `Connector ${id} is ${status} and takes no deliveries.`, {
-    details: { connector_id: id, status },
-  });
-}
-
-/** Standard Webhooks has it in the member `type`. */
-function kindOf(body: JsonValue): string | null {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) return null;
-  return typeof body.type === "string" ? body.type : null;
+function payloadOf(deliveryId: string, { kind, body, normalized }: Delivery): JsonObject {
+  return {
+    delivery_id: deliveryId,
+    event_kind: kind,
+    body,
+    ...(normalized === undefined ? {} : { normalized }),
+  };
 }
 
 function isPassedOn(eventKinds: readonly string[], kind: string | null): boolean {
@@ -165,10 +135,12 @@ function isPassedOn(eventKinds: readonly string[], kind: string | null): boolean
  */
 function personasFor(
   unit: Unit,
-  { id, target_persona_id }: ConnectorRecord,
+  { id, target_persona_id, emits = "task" }: ConnectorRecord,
   kind: string | null,
 ): (string | null)[] {
-  const found = new Set<string>(target_persona_id === null ? [] : [target_persona_id]);
+  // What becomes a message or an event is work only for those who have a trigger for it.
+  const isWork = emits === "task";
+  const found = new Set<string>(isWork && target_persona_id !== null ? [target_persona_id] : []);
   const disabled = new Set<string>();
   let isTriggered = false;
   for (const persona of unit.awaited("personas", () => allPersonas(unit.own))) {
@@ -177,7 +149,7 @@ function personasFor(
     isTriggered ||= triggers.length > 0;
     if (triggers.some(({ event_kinds = [] }) => isPassedOn(event_kinds, kind))) found.add(persona.id);
   }
-  if (found.size === 0 && !isTriggered) return [null];
+  if (found.size === 0 && !isTriggered) return isWork ? [null] : [];
   const enabled = [...found].filter((personaId) => !disabled.has(personaId));
   return enabled.length > 0 ? enabled : [...found];
 }
@@ -210,6 +182,12 @@ function submit(
     session_id: session.id,
   });
   return task.id;
+}
+
+function appendToSession(unit: Unit, connector: ConnectorRecord, payload: JsonObject): string {
+  const session = sessionOf(unit, connector);
+  const part = { type: "json", value: payload, visibility: "public" } as const;
+  return appendMessage.decide(unit, { sessionId: session.id, message: { role: "user", parts: [part] } }).id;
 }
 
 /** The session it was told to use, or one of its own that still takes work. */

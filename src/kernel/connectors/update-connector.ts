@@ -4,7 +4,7 @@ import { audited } from "../audit/record.ts";
 import type { Command } from "../core/dispatch.ts";
 import type { ConnectorRecord, ConnectorSettings } from "../kinds/connector.ts";
 import { changedBy } from "../kinds/submitter.ts";
-import { assertTargets, requireOwnTarget } from "./create-connector.ts";
+import { assertPolling, assertTargets, requireOwnTarget } from "./create-connector.ts";
 
 export interface UpdateConnector {
   connectorId: string;
@@ -19,10 +19,15 @@ export const updateConnector: Command<UpdateConnector, ConnectorRecord> = {
   decide(unit, { connectorId, changes }) {
     const connector = unit.require("connector", connectorId);
     assertTargets(unit, connector.workspace_id, changes);
+    if (changes.polling !== undefined) assertPolling(unit, connector.provider, changes.polling);
     const { target_persona_id = connector.target_persona_id } = changes;
     requireOwnTarget(unit, target_persona_id);
     if (Object.keys(changes).length === 0) return connector;
     const set_up_by = changedBy(unit.caller, connector.set_up_by);
-    return unit.emit(connector, "vendor.bridle.connector.updated", { changes: { ...changes, set_up_by } });
+    // Whoever says how it stands now begins the count anew.
+    const failure = changes.status === undefined || connector.failure == null ? {} : { failure: null };
+    return unit.emit(connector, "vendor.bridle.connector.updated", {
+      changes: { ...changes, ...failure, set_up_by },
+    });
   },
 };

@@ -430,7 +430,13 @@ export interface EventPayloads {
     sha256: string;
   };
   "connector.delivery_deduped": { delivery_id: string; webhook_id: string; task_ids: string[] };
-  "connector.normalized": { delivery_id: string; event_kind: string | null; status: "accepted" | "ignored" };
+  /** With what was delivered, where the connector emits events and nothing else. */
+  "connector.normalized": {
+    delivery_id: string;
+    event_kind: string | null;
+    status: "accepted" | "ignored";
+    content?: Content<JsonObject>;
+  };
   "connector.task_submitted": { delivery_id: string; task_id: string; session_id: string };
   "connector.failed": { webhook_id: string; code: string; reason: string };
   "vendor.bridle.vault.created": { vault: VaultRecord };

@@ -11,7 +11,7 @@ import { type ApproverRegistryRecord, foldApproverRegistry } from "../kinds/appr
 import { type ArtifactRecord, foldArtifact } from "../kinds/artifact.ts";
 import { type AuditLogRecord, emptyAuditLog, foldAuditLog } from "../kinds/audit-log.ts";
 import { type BranchRecord, foldBranch } from "../kinds/branch.ts";
-import { type ConnectorRecord, foldConnector } from "../kinds/connector.ts";
+import { type ConnectorRecord, connectorWakeAt, foldConnector } from "../kinds/connector.ts";
 import { exchangesWakeAt } from "../kinds/exchange.ts";
 import { foldHandoff, type HandoffRecord, handoffWakeAt } from "../kinds/handoff.ts";
 import type { HarpPromptRecord } from "../kinds/harp-prompt.ts";
@@ -308,7 +308,12 @@ export function indexOf(record: AnyRecord): DocumentIndex {
     case "skill":
       return { tenantId, status: liveness(record) };
     case "connector":
-      return { tenantId, workspaceId: record.workspace_id, status: liveness(record) };
+      return {
+        tenantId,
+        workspaceId: record.workspace_id,
+        status: liveness(record),
+        wakeAt: connectorWakeAt(record),
+      };
     case "push_config":
       return {
         tenantId,

@@ -270,6 +270,11 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
       const sent = network === undefined ? {} : { network: presentInternal({ value: network }, viewer) };
       return { ...span, ...call, ...sent, result: await presentResult(result, viewer) };
     }
+    case "connector.normalized": {
+      const { content, ...shown } = event.payload;
+      if (content === undefined) return shown;
+      return { ...shown, content: presentInternal(await unsealShown(content, ownStore(viewer)), viewer) };
+    }
     case "vendor.bridle.signal.received": {
       const { payload, ...signal } = event.payload;
       return { ...signal, payload: presentInternal(await unsealShown(payload, ownStore(viewer)), viewer) };

@@ -11,7 +11,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { ApiKeyRecord } from "../../kernel/kinds/api-key.ts";
 import type { ArtifactRecord } from "../../kernel/kinds/artifact.ts";
 import type { BranchRecord } from "../../kernel/kinds/branch.ts";
-import type { ConnectorRecord } from "../../kernel/kinds/connector.ts";
+import type { ConnectorProvider, ConnectorRecord } from "../../kernel/kinds/connector.ts";
 import { type Exchange, exchangesOf } from "../../kernel/kinds/exchange.ts";
 import type { MemoryRecord } from "../../kernel/kinds/memory.ts";
 import type { MessageRecord, Part } from "../../kernel/kinds/message.ts";
@@ -64,6 +64,14 @@ export function presentBranch(branch: BranchRecord): Wire {
   return { state: "open", worktree_uri: null, ...presentRecord(branch) };
 }
 
+/** How it is known that a delivery is of the other side, or who asks. */
+const connectorAuth: Record<ConnectorProvider, string> = {
+  webhook: "standard-webhooks",
+  github: "x-hub-signature-256",
+  slack: "x-slack-signature",
+  polling: "bearer",
+};
+
 export function presentConnector(connector: ConnectorRecord): Wire {
   const {
     sealed_secret: _,
@@ -71,12 +79,22 @@ export function presentConnector(connector: ConnectorRecord): Wire {
     own_session_id,
     deleted_at: ___,
     set_up_by: ____,
+    emits = "task",
+    polling = null,
+    polled = null,
+    failure = null,
     ...shown
   } = presentRecord(connector);
+  const isSentTo = connector.provider !== "polling";
   return {
     ...shown,
-    auth: { scheme: "standard-webhooks" },
-    webhook: { path: `/v1/connectors/${connector.id}/deliveries`, session_id: own_session_id },
+    ...{ emits, polling, failure },
+    polled: polled === null ? null : { cursor: polled.cursor },
+    auth: { scheme: connectorAuth[connector.provider] },
+    webhook: {
+      ...(isSentTo ? { path: `/v1/connectors/${connector.id}/deliveries` } : {}),
+      session_id: own_session_id,
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 /** The bodies of what agents know and can do: memories, skills, tools, connectors; and what becomes of branches. */
 
 import { Type } from "typebox";
-import { connectorStatuses } from "../../kernel/kinds/connector.ts";
+import { connectorOutputs, connectorProviders, connectorStatuses } from "../../kernel/kinds/connector.ts";
 import { memoryScopes } from "../../kernel/kinds/memory.ts";
 import { memoryKeyCharsMax } from "../../kernel/memory/memories.ts";
 import {
@@ -137,14 +137,37 @@ const DedupePolicy = Type.Object({
   /** From an hour to ninety days. */
   window_seconds: Type.Integer({ minimum: hour, maximum: 90 * 24 * hour }),
 });
+const Path = Type.String({ maxLength: 200, pattern: "^([\\w-]+(\\.[\\w-]+)*)?$" });
+const Polling = Type.Object(
+  {
+    url: Type.String({ minLength: 1, maxLength: 2000 }),
+    interval_seconds: Type.Integer({ minimum: 1, maximum: 24 * hour }),
+    items_path: Type.Optional(Path),
+    id_path: Type.Optional(Path),
+    cursor_param: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+  },
+  { additionalProperties: false },
+);
+const ConnectorProviderSchema = Type.Enum([...connectorProviders]);
 export const Connector = Envelope("connector", {
-  provider: Type.Literal("webhook"),
+  provider: ConnectorProviderSchema,
   workspace_id: Type.String(),
   status: ConnectorStatus,
   event_kinds: Type.Array(Type.String()),
   dedupe_policy: DedupePolicy,
   auth: JsonObject,
   webhook: JsonObject,
+  emits: Type.Enum([...connectorOutputs]),
+  polling: Nullable(Polling),
+  polled: Nullable(Type.Object({ cursor: Nullable(Type.String()) })),
+  failure: Nullable(
+    Type.Object(
+      { count: Type.Integer(), code: Type.String(), reason: Type.String(), at: Timestamp },
+      {
+        description: "Failures since the last success; with five the connector is FAILED until one succeeds.",
+      },
+    ),
+  ),
   target_persona_id: Nullable(Type.String()),
   target_session_id: Nullable(Type.String()),
   secret: Type.Optional(Nullable(Type.String())),
@@ -155,11 +178,21 @@ export const UpdateConnectorRequest = Type.Object({
   dedupe_policy: Type.Optional(DedupePolicy),
   target_persona_id: Type.Optional(Nullable(Id)),
   target_session_id: Type.Optional(Nullable(Id)),
+  emits: Type.Optional(Type.Enum([...connectorOutputs])),
+  polling: Type.Optional(Polling),
   metadata: Type.Optional(Metadata),
 });
 export const CreateConnectorRequest = Type.Object({
-  provider: Type.Literal("webhook"),
+  provider: ConnectorProviderSchema,
   workspace_id: Id,
+  secret: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 1000,
+      description:
+        "slack: the signing secret of the app (required). github: made by the server without it. polling: sent as a bearer token.",
+    }),
+  ),
   ...UpdateConnectorRequest.properties,
 });
 export const DeliveryAnswer = Type.Object({
@@ -167,5 +200,6 @@ export const DeliveryAnswer = Type.Object({
   delivery_id: Type.String(),
   task_id: Nullable(Type.String()),
   task_ids: Type.Array(Type.String()),
+  message_id: Nullable(Type.String()),
   deduped: Type.Boolean(),
 });

@@ -35,8 +35,9 @@ export function signedRoute(
       app.register(async (scope) => {
         const bodyLimit = Math.min(bodyBytesMax, app.initialConfig.bodyLimit ?? bodyBytesMax);
         scope.removeAllContentTypeParsers();
+        // Some providers send forms.
         scope.addContentTypeParser(
-          "application/json",
+          ["application/json", "application/x-www-form-urlencoded"],
           { parseAs: "buffer", bodyLimit },
           async (_request: FastifyRequest, body: Buffer) => textOf(body),
         );

@@ -1,18 +1,19 @@
 /** Connectors: create, read, change, delete; and the door through which their deliveries come in. */
 
-import type { FastifyRequest } from "fastify";
-import { Webhook, WebhookVerificationError } from "standardwebhooks";
+import type { Static } from "typebox";
+import { recordFailure } from "../../../kernel/connectors/connector-health.ts";
 import { createConnector } from "../../../kernel/connectors/create-connector.ts";
 import { deleteConnector } from "../../../kernel/connectors/delete-connector.ts";
-import { deliver, refuseDelivery } from "../../../kernel/connectors/receive-delivery.ts";
+import { deliver, type Received } from "../../../kernel/connectors/receive-delivery.ts";
 import { updateConnector } from "../../../kernel/connectors/update-connector.ts";
 import { HarnessError } from "../../../kernel/core/errors.ts";
 import { getRecord, listLive } from "../../../kernel/core/read.ts";
-import { parseJson } from "../../json-body.ts";
+import type { ConnectorSettings } from "../../../kernel/kinds/connector.ts";
 import { traceIn } from "../../trace-headers.ts";
+import { providerOf } from "../delivery-providers.ts";
 import { presentPage } from "../lists.ts";
 import { presentConnector } from "../present.ts";
-import { jsonObject, jsonValue } from "../read-input.ts";
+import { jsonObject } from "../read-input.ts";
 import { pathParam, type Route, route } from "../route.ts";
 import { JsonObject } from "../schema-pieces.ts";
 import { ListOf, pageQuery } from "../schemas.ts";
@@ -62,6 +63,9 @@ export const connectorRoutes: Route[] = [
       const { body } = call;
       const { record, secret } = await call.dispatch(createConnector, {
         workspaceId: body.workspace_id,
+        provider: body.provider,
+        givenSecret: body.secret,
+        ...outputOf(body),
         status: body.status ?? "ACTIVE",
         event_kinds: body.event_kinds ?? [],
         dedupe_policy: dedupePolicy(body.dedupe_policy ?? dedupeWindowDefault),
@@ -103,6 +107,7 @@ export const connectorRoutes: Route[] = [
         ...(target_persona_id === undefined ? {} : { target_persona_id }),
         ...(target_session_id === undefined ? {} : { target_session_id }),
         ...(metadata === undefined ? {} : { metadata: jsonObject(metadata) ?? {} }),
+        ...outputOf(call.body),
       };
       const connectorId = call.param("connector_id");
       return presentConnector(await call.dispatch(updateConnector, { connectorId, changes }));
@@ -131,61 +136,58 @@ export const connectorRoutes: Route[] = [
     response: DeliveryAnswer,
     async handle(kernel, request, reply, text) {
       const opened = await kernel.operations.openConnector(pathParam(request, "connector_id"));
-      const isGenuine = isSigned(text, request, opened?.secret ?? nobodysSecret);
-      if (opened === null || !isGenuine) {
+      const provider = providerOf(opened?.connector.provider);
+      const isGenuine = provider.isSigned(text, request, opened?.secret ?? nobodysSecret);
+      if (opened === null || !isGenuine || opened.connector.provider === "polling") {
         throw new HarnessError(
           "unauthenticated",
           "The delivery has no signature that this connector's secret made in the last five minutes.",
         );
       }
-      const webhookId = headerOf(request, "webhook-id");
-      let body: unknown;
+      const { connector } = opened;
+      const webhookId = provider.idOf(text, request).slice(0, webhookIdCharsMax);
+      let read: ReturnType<typeof provider.read>;
       try {
-        body = parseBody(webhookId, text);
+        read = provider.read(text, request);
       } catch (error) {
-        if (error instanceof HarnessError)
-          await refuseDelivery(kernel, opened.connector, webhookId.slice(0, webhookIdCharsMax), error);
+        if (error instanceof HarnessError) await recordFailure(kernel, connector, webhookId, error);
         throw error;
       }
-      const delivery = { webhookId, text, body: jsonValue(body) ?? null, trace: traceIn(request.headers) };
-      const { received, deduped } = await deliver(kernel, opened.connector, delivery);
-      const { deliveryId: delivery_id, taskIds: task_ids } = received;
-      const task_id = task_ids[0] ?? null;
-      return reply
-        .code(deduped ? 200 : 202)
-        .send({ object: "connector_delivery", delivery_id, task_id, task_ids, deduped });
+      const { challenge, id = webhookId, ...said } = read;
+      if (challenge !== undefined) return reply.code(200).send(challenge);
+      const delivery = { ...said, webhookId: id, text, trace: traceIn(request.headers) };
+      const { received, deduped } = await deliver(kernel, connector, delivery);
+      if (read.kind === "slash_command") return reply.code(200).send(acknowledged(received));
+      return reply.code(deduped ? 200 : 202).send(deliveryAnswer(received, deduped));
     },
   }),
 ];
 
+function deliveryAnswer({ deliveryId, taskIds, messageId }: Received, deduped: boolean): object {
+  const task_id = taskIds[0] ?? null;
+  return {
+    object: "connector_delivery",
+    delivery_id: deliveryId,
+    task_id,
+    task_ids: taskIds,
+    message_id: messageId ?? null,
+    deduped,
+  };
+}
+
+/** Slack shows it to whoever gave the command. */
+function acknowledged({ taskIds }: Received): object {
+  const [taskId] = taskIds;
+  return { response_type: "ephemeral", text: taskId === undefined ? "Accepted." : `Accepted: ${taskId}` };
+}
+
+function outputOf({ emits, polling }: Static<typeof UpdateConnectorRequest>): Partial<ConnectorSettings> {
+  if (polling === undefined) return emits === undefined ? {} : { emits };
+  const { items_path = "", id_path = "id", ...asked } = polling;
+  return { ...(emits === undefined ? {} : { emits }), polling: { ...asked, items_path, id_path } };
+}
+
 /** What else the policy says is not understood here, and not kept. */
 function dedupePolicy({ window_seconds }: { window_seconds: number }): { window_seconds: number } {
   return { window_seconds };
-}
-
-/** Standard Webhooks, in constant time, not older or younger than five minutes. */
-function isSigned(text: string, request: FastifyRequest, secret: string): boolean {
-  const names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
-  const headers = Object.fromEntries(names.map((name) => [name, headerOf(request, name)]));
-  try {
-    new Webhook(secret).verify(text, headers, { jsonParse: false });
-    return true;
-  } catch (error) {
-    if (error instanceof WebhookVerificationError) return false;
-    throw error;
-  }
-}
-
-function headerOf(request: FastifyRequest, name: string): string {
-  const value = request.headers[name];
-  return typeof value === "string" ? value : "";
-}
-
-function parseBody(webhookId: string, text: string): unknown {
-  if (webhookId.length > webhookIdCharsMax) {
-    throw new HarnessError("invalid_request", `A webhook-id has 1 to ${webhookIdCharsMax} characters.`, {
-      param: "webhook-id",
-    });
-  }
-  return parseJson(text);
 }
