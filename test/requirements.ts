@@ -274,6 +274,8 @@ export const requirements: readonly Requirement[] = [
       "Documents with a rank are listed by it, narrowed by what they are found by, in stable pages, with their number.",
     "STO-9":
       "A document that is part of the event that created it need not be stored twice; it reads as any other, whatever becomes of the event.",
+    "STO-10":
+      "Payloads of a common form take a fifth of their room in the log, and are read exactly as they were written.",
   }),
   ...section("Bridle", "Operation", {
     "OPS-1":

@@ -90,3 +90,14 @@ test("STO-3 a long text sent and answered 50 times costs about one copy", async 
   t.diagnostic(`${text.length} bytes ${times} times: ${cost} bytes more than a short text as often`);
   assert.ok(cost > text.length * 0.9 && cost < text.length * 1.5);
 });
+
+test("STO-10 a short task takes less than 8 KB, its receipt and all indexes among them", async (t) => {
+  await using directory = await temporaryDirectory();
+  const data = directory.path;
+  const tasks = 40;
+  const { session } = await grownBy(data, null, ["hello"]);
+  const short = Array.from({ length: tasks }, () => "short");
+  const { bytes } = await grownBy(data, session, short);
+  t.diagnostic(`${bytes / tasks} bytes a task`);
+  assert.ok(bytes / tasks < 8192, `${bytes / tasks} bytes a task`);
+});

@@ -1,5 +1,6 @@
 /** Batches as rows of tables, and what a writer says became of them. Payloads are JSON text, made once. */
 
+import { entryOf } from "./compact-entries.ts";
 import { neighbours } from "./neighbours.ts";
 import type {
   Batch,
@@ -22,10 +23,7 @@ export type LogRow = [
   actor: string | null,
   keyId: string | null,
   createdAt: string,
-  /**
-   * JSON array of [name, object, resource id, payload], with a fifth item for a replayed event, where it is from, and a sixth
-   * for an imported one, who brought it.
-   */
+  /** JSON array of the entries that `compact-entries.ts` makes of events. */
   events: string,
 ];
 
@@ -159,12 +157,16 @@ function toDocumentRow({ id, kind, index }: NewDocument, body: string): Document
 
 function toLogRow(run: [NewEvent, ...NewEvent[]]): LogRow {
   const [{ tenantId, workspaceId, sessionId, taskId, actor, keyId = null, createdAt }] = run;
-  const events = run.map(({ event, resource, payload, replay, imported }) => {
-    const entry = [event, resource.object, resource.id, payload];
-    if (imported !== undefined) return [...entry, replay ?? null, imported];
-    return replay === undefined ? entry : [...entry, replay];
-  });
-  return [tenantId, workspaceId, sessionId, taskId, actor, keyId, createdAt, JSON.stringify(events)];
+  return [
+    tenantId,
+    workspaceId,
+    sessionId,
+    taskId,
+    actor,
+    keyId,
+    createdAt,
+    JSON.stringify(run.map(entryOf)),
+  ];
 }
 
 /** A document put over another form of it: what it belongs to stays as it was made. */

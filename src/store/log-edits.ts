@@ -1,23 +1,10 @@
 /** Rows of the log as they are after content of theirs was replaced, or events were taken out of them. */
 
 import type { RewriteRow } from "./batch-rows.ts";
-import { checksumOf, type SummedRow } from "./log-rows.ts";
+import { checksumOf, entriesOf, type SummedRow } from "./log-rows.ts";
 import type { Position } from "./port.ts";
 
-export type LogEntry = [
-  event: string,
-  object: string,
-  id: string,
-  payload: object,
-  replay?: unknown,
-  imported?: unknown,
-];
-
 export type EditedRow = SummedRow & { checksum: number };
-
-export function entriesOf(row: SummedRow): LogEntry[] {
-  return JSON.parse(row.events);
-}
 
 /** The row with new content at some of its positions. */
 export function replaced(row: SummedRow, changes: readonly RewriteRow[]): EditedRow {

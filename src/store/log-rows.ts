@@ -4,6 +4,7 @@
  */
 
 import { crc32 } from "node:zlib";
+import { type LogEntry, parseEntries, type Shared } from "./compact-entries.ts";
 import { type Position, StoreDamaged, type StoredEvent } from "./port.ts";
 
 /** What a database gives for a column. */
@@ -51,20 +52,32 @@ export function checkedRow(row: Row, file: string): SummedRow {
   return summed;
 }
 
+/** The events of a row, each with its whole payload. */
+export function entriesOf({ events, shared }: SummedRow): LogEntry[] {
+  return parseEntries(events, sharedOf(shared));
+}
+
+function sharedOf(values: readonly Value[]): Shared {
+  const [tenantId, workspaceId, sessionId, taskId, actor, , createdAt] = values;
+  return {
+    tenantId: String(tenantId),
+    workspaceId: textOrNull(workspaceId),
+    sessionId: textOrNull(sessionId),
+    taskId: textOrNull(taskId),
+    actor: textOrNull(actor),
+    createdAt: String(createdAt),
+  };
+}
+
 export function toEvents(row: Row, file: string): StoredEvent[] {
   const checked = checkedRow(row, file);
-  const events: [string, string, string, object, (object | null)?, object?][] = JSON.parse(checked.events);
+  const columns = sharedOf(checked.shared);
+  const entries = parseEntries(checked.events, columns);
   const numbers: [number, number | null][] = JSON.parse(checked.numbers);
-  const shared = {
-    tenantId: String(row.tenant_id),
-    workspaceId: textOrNull(row.workspace_id),
-    sessionId: textOrNull(row.session_id),
-    taskId: textOrNull(row.task_id),
-    actor: textOrNull(row.actor),
-    ...(typeof row.key_id === "string" ? { keyId: row.key_id } : {}),
-    createdAt: String(row.created_at),
-  };
-  return events.map(([event, object, id, payload, replay = null, imported], index) => {
+  const { createdAt, ...rest } = columns;
+  const keyId = typeof row.key_id === "string" ? { keyId: row.key_id } : {};
+  const shared = { ...rest, ...keyId, createdAt };
+  return entries.map(([event, object, id, payload, replay = null, imported], index) => {
     const [sequence, previous] = numbers[index] ?? [0, null];
     const position = checked.first + index;
     const stored = { ...shared, position, event, resource: { object, id }, sequence, previous, payload };

@@ -5,8 +5,9 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Dropped, OnceRewriteRow, RewriteRow } from "../batch-rows.ts";
-import { entriesOf, type LogEntry, piecesLeft, replaced } from "../log-edits.ts";
-import { checkedRow, sharedColumns } from "../log-rows.ts";
+import type { LogEntry } from "../compact-entries.ts";
+import { piecesLeft, replaced } from "../log-edits.ts";
+import { checkedRow, entriesOf, sharedColumns } from "../log-rows.ts";
 import type { Position, Trim } from "../port.ts";
 import { bodyIn, isInLog } from "./document-body.ts";
 

@@ -2,8 +2,7 @@
  * The tables of the SQLite store, as numbered migrations that only go forward. Run when the store is opened.
  *
  * log        the events. Neighbours of one commit that share tenant, workspace, session, task, actor, key and time are one
- *            row: positions first to last, `events` a JSON array of [name, object, resource id, payload] and, for a
- *            copy of an earlier event, where it comes from, and for an imported one, who brought it; `numbers`
+ *            row: positions first to last, `events` a JSON array of what `compact-entries.ts` makes of each; `numbers`
  *            a JSON array of [sequence, previous], `checksum` in `log-rows.ts`. A row costs what an event would, and a commit has seven of those.
  * documents  the fold of a resource's events: the few columns it is found by and JSON, or where it is in the log (`document-body.ts`)
  * blobs      content under its SHA-256; blob_owners says which tenants have it
@@ -120,6 +119,8 @@ const migrations: readonly (string | ((db: DatabaseSync) => void))[] = [
   INSERT INTO cursors SELECT 'receipts', max(last) FROM log HAVING max(last) IS NOT NULL;
   `,
   // From here on, a document may be in the log only (`document-body.ts`), where an older Bridle would not look.
+  "",
+  // From here on, payloads of events may be differences from a pattern (`compact-entries.ts`), which an older Bridle cannot read.
   "",
 ];
 
