@@ -13,11 +13,12 @@ import type { Caller } from "../../src/policy/caller.ts";
 import { newSigningKey } from "../../src/receipts/keys.ts";
 import { AgentRegistry } from "../../src/runtime/agents/registry.ts";
 import { openMemoryStore } from "../../src/store/sqlite/in-memory.ts";
-import { randomFrom } from "../runner/seed.ts";
-import { type Attack, foreignLog, startAttack } from "../support/attack.ts";
-import type { Json } from "../support/client.ts";
+import { isThorough, randomFrom } from "../runner/seed.ts";
+import { type Attack, evilWorkspace, foreignLog, startAttack } from "../support/attack.ts";
+import { isFinal, type Json } from "../support/client.ts";
+import { exportOf, Log } from "../support/exported-log.ts";
 
-const mutations = 10_000;
+const mutations = isThorough ? 100_000 : 10_000;
 
 const admin = (tenantId: string): Caller => ({
   ...{ actor: "admin", tenantId, workspaceIds: null },
@@ -52,16 +53,35 @@ async function documentsOf({ store }: WholeKernel): Promise<Map<string, Json>> {
 }
 
 let attack: Attack;
-let lines: Json[];
+let logs: Json[][];
 before(async () => {
   attack = await startAttack();
   const log = await foreignLog(
     attack,
     ...["say hello", "artifact a.txt some text", "progress half", "sleep 5", "random", "return done"],
   );
-  lines = log.lines;
+  // What the receipts of the second one are about can hardly be changed, so it is tried less often.
+  logs = [log.lines, log.lines, log.lines, (await eventfulLog(attack)).lines];
 });
 after(() => attack[Symbol.asyncDispose]());
+
+/** A question, an approval, a failure and a retry, with their receipts. */
+async function eventfulLog({ home }: Attack): Promise<Log> {
+  const session = await home.createSession({ workspace_id: evilWorkspace });
+  const personaId = "persona_rehearsal.tenant_evil";
+  const script = "ask your name?\napprove send it\neffect send\nmemory write k v\nfail at last";
+  const { id } = await home.submit(session.id, script, { persona_id: personaId });
+  await home.untilTask(id, ({ status }) => status === "INPUT_REQUIRED");
+  await home.answer(id, "ann");
+  const { waiting_for } = await home.untilTask(id, ({ status }) => status === "AUTH_REQUIRED");
+  const path = `/v1/permission-requests/${waiting_for.permission_request_id}/respond`;
+  assert.equal((await home.post(path, { approved: true })).status, 200);
+  await home.settled(await home.untilTask(id, isFinal));
+  const { status, body } = await home.post(`/v1/tasks/${id}/retry`);
+  assert.equal(status, 202, JSON.stringify(body));
+  await home.settled(await home.untilTask(body.id, isFinal));
+  return new Log(await exportOf(home, session.id));
+}
 
 /** Where a value stands: its owner and its name there. */
 type Place = [owner: Json, name: string];
@@ -159,7 +179,7 @@ test("SEC-C1, SEC-C2, SEC-H1 no changed log changes another tenant or leaves wor
   let taken = 0;
   for (let n = 0; n < mutations; n++) {
     const text = mutator
-      .changed(lines)
+      .changed(logs[n % logs.length] ?? [])
       .map((line) => JSON.stringify(line))
       .join("\n");
     try {
@@ -178,6 +198,8 @@ test("SEC-C1, SEC-C2, SEC-H1 no changed log changes another tenant or leaves wor
       assert.ok(imported.has(document.object), `case ${n} made ${document.object}`);
       if (document.object === "audit_log") assert.equal(document.size, 1, "the import itself");
       if (document.object === "task") assert.ok(document.outcome !== null, `case ${n} left ${id} open`);
+      if (document.object === "permission_request") assert.notEqual(document.status, "pending", id);
+      if (document.object === "receipt") assert.equal(document.index, null, `case ${n} is in a chain: ${id}`);
       if (document.object === "session")
         assert.deepEqual(document.ranges, [{ session_id: id, after: 0, through: null }]);
     }
@@ -187,4 +209,7 @@ test("SEC-C1, SEC-C2, SEC-H1 no changed log changes another tenant or leaves wor
   assert.ok(taken > mutations / 200, "some changes are harmless");
 });
 
-const imported = new Set(["session", "message", "artifact", "task", "workspace", "branch", "audit_log"]);
+const imported = new Set([
+  ...["session", "message", "artifact", "task", "workspace", "branch", "audit_log"],
+  ...["permission_request", "receipt"],
+]);
