@@ -97,7 +97,9 @@ async function give(client: Client, persona: string, input: object): Promise<Jso
   return (await client.post("/v1/tasks", body, { prefer: "wait=5" })).body;
 }
 
-await using world = await startConsole({ config: { agents: [refunder, report, triage, migrate] } });
+await using world = await startConsole({
+  config: { agents: [refunder, report, triage, migrate], metrics: "auth" },
+});
 const { client, server } = world;
 mkdirSync(folder, { recursive: true });
 for (const day of ["Monday", "Tuesday", "Wednesday", "Thursday"]) {
@@ -154,6 +156,23 @@ await client.createKey({ name: "Nightly reports", actor: "ci", scopes: ["tasks:w
 await page.goto(`${server.url}/keys`);
 await page.getByText("Nightly reports").waitFor();
 await picture(page, "keys");
+await client.post("/v1/quotas", { scope: "tenant", limits: { usd: 25, tool_calls: 500, tasks: 12 } });
+await page.goto(`${server.url}/operate/overview`);
+await page.getByText("Ready", { exact: true }).waitFor();
+// Two lines in a chart need three looks.
+await page.waitForResponse(/metrics/);
+await page.waitForResponse(/metrics/);
+await page.waitForResponse(/metrics/);
+await picture(page, "operate-overview");
+await page.goto(`${server.url}/operate/personas/persona_refunder`);
+await page.getByLabel("autonomy tier").waitFor();
+await picture(page, "operate-persona");
+await page.goto(`${server.url}/operate/quotas`);
+await page.getByText(/of 500/).waitFor();
+await picture(page, "operate-quotas");
+await page.goto(`${server.url}/operate/audit`);
+await page.getByRole("button", { name: /quota.create/ }).waitFor();
+await picture(page, "operate-audit");
 await page.goto(`${server.url}/receipts`);
 const receipt = await client.get(
   `/v1/receipts/${(await client.get(`/v1/tasks/${finished.id}`)).body.receipt_id}`,

@@ -28,6 +28,8 @@ export const consoleRequirements: readonly Requirement[] = section("Bridle", "Th
   "CON-15": "API keys are made for a role, shown once, and revoked, by those who may.",
   "CON-16":
     "A run that ended is replayed with other values for its steps, which are checked first; both runs are shown beside each other.",
+  "CON-17":
+    "Personas, schedules, quotas, connectors, vaults and the audit log are looked after in the browser; nothing is saved unseen.",
   "CON-14":
     "Receipts and exports from anywhere are verified in the browser, with keys of the reader's choice.",
 });

@@ -7,6 +7,7 @@ import {
   lazyRouteComponent,
   redirect,
 } from "@tanstack/react-router";
+import { readAuditFilters } from "./pages/operate/audit-filters.ts";
 import { readRunTab } from "./pages/run/tabs.ts";
 import { readRunFilters } from "./pages/runs/filters.ts";
 import { currentSession } from "./server/session.ts";
@@ -93,6 +94,27 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import("./pages/keys/Keys.tsx"), "Keys"),
 });
 
+const operate = createRoute({
+  getParentRoute: () => inside,
+  path: "/operate",
+  beforeLoad() {
+    throw redirect({ to: "/operate/$part", params: { part: "overview" }, search: {} });
+  },
+});
+
+const operatePart = createRoute({
+  getParentRoute: () => inside,
+  path: "/operate/$part",
+  validateSearch: readAuditFilters,
+  component: lazyRouteComponent(() => import("./pages/operate/Operate.tsx"), "Operate"),
+});
+
+const persona = createRoute({
+  getParentRoute: () => inside,
+  path: "/operate/personas/$personaId",
+  component: lazyRouteComponent(() => import("./pages/operate/Persona.tsx"), "PersonaPage"),
+});
+
 const approvals = createRoute({
   getParentRoute: () => inside,
   path: "/approvals",
@@ -107,7 +129,20 @@ function isPath(to: unknown): to is string {
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
-    inside.addChildren([home, runs, run, replay, talk, conversation, approvals, receipts, keys]),
+    inside.addChildren([
+      home,
+      runs,
+      run,
+      replay,
+      talk,
+      conversation,
+      approvals,
+      receipts,
+      keys,
+      operate,
+      operatePart,
+      persona,
+    ]),
   ]),
   defaultPreload: "intent",
   scrollRestoration: true,

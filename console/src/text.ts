@@ -1,5 +1,6 @@
 /** Everything that the console says in English, here and in `text/`, so that it can be translated. */
 
+import { operateText } from "./text/operate.ts";
 import { replayText } from "./text/replay.ts";
 
 const plural = new Intl.PluralRules("en");
@@ -20,7 +21,14 @@ export const text = {
   none: "–",
   requestId: (id: string) => `Request ${id}`,
 
-  pages: { runs: "Runs", approvals: "Approvals", talk: "Talk", receipts: "Receipts", keys: "Keys" },
+  pages: {
+    runs: "Runs",
+    approvals: "Approvals",
+    talk: "Talk",
+    receipts: "Receipts",
+    keys: "Keys",
+    operate: "Operate",
+  },
 
   theme: { label: "Theme", auto: "Same as the system", light: "Light", dark: "Dark" },
 
@@ -192,6 +200,19 @@ export const text = {
     revokeHelp:
       "The key, its access tokens, its sessions in browsers and the keys that it made stop working at once. This cannot be undone.",
     revokeConfirm: "Revoke the key",
+    rotate: "Rotate",
+    rotateTitle: (name: string) => `Rotate ${name}?`,
+    rotateHelp: "The key gets a new secret, which is shown once. The old one works for a while.",
+    rotated: "The key has a new secret",
+    overlap: "Hours that the old secret still works (0 ends it at once)",
+    bounds: "Restrict it further",
+    boundsHelp: "Several with spaces between. Empty: no restriction.",
+    boundNames: {
+      workspace_ids: "Workspaces",
+      agent_names: "Agents",
+      persona_ids: "Personas",
+      allowed_cidrs: "IP addresses (CIDR)",
+    },
     lastUsed: "Last used",
     never: "never",
     expires: "Expires",
@@ -211,6 +232,7 @@ export const text = {
   },
 
   replay: replayText,
+  operate: operateText,
 
   approvals: {
     title: "Approvals",

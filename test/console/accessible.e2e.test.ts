@@ -63,6 +63,23 @@ describe("the console for everybody", { skip: noBrowser }, () => {
     await assertAccessible(page, "keys");
     await page.getByRole("button", { name: "Create a key" }).click();
     await assertAccessible(page, "a new key");
+    for (const part of ["overview", "personas", "schedules", "quotas", "connectors", "vaults", "audit"]) {
+      await page.goto(`${world.server.url}/operate/${part}`);
+      await page.locator("main h1").waitFor();
+      await page.getByText("Loading…").waitFor({ state: "hidden" });
+      await assertAccessible(page, part);
+    }
+    await page.goto(`${world.server.url}/operate/personas/persona_rehearsal`);
+    await page.getByLabel("autonomy tier").selectOption("shadow");
+    await assertAccessible(page, "a persona");
+    await page.getByRole("button", { name: "Review the changes" }).click();
+    await assertAccessible(page, "changes of a persona");
+    await page.goto(`${world.server.url}/runs/${ended.id}/replay`);
+    await page.getByRole("button", { name: "Replay as it was" }).waitFor();
+    await assertAccessible(page, "replay");
+    await page.getByRole("button", { name: "Replay as it was" }).click();
+    await page.getByText("The two runs are the same.").waitFor();
+    await assertAccessible(page, "comparison");
     await page.goto(`${world.server.url}/receipts`);
     await page.getByLabel("Or paste it").fill("{}");
     await page.getByRole("button", { name: "Verify" }).click();

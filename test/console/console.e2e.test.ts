@@ -14,7 +14,7 @@ const kilobyte = 1000;
 describe("the console", { skip: noBrowser }, () => {
   let world: ConsoleWorld;
   before(async () => {
-    world = await startConsole();
+    world = await startConsole({ config: { metrics: "auth" } });
   });
   after(() => world[Symbol.asyncDispose]());
 
@@ -253,6 +253,74 @@ describe("the console", { skip: noBrowser }, () => {
     assert.ok(!page.url().includes(asking.session_id));
     assertQuiet(opened);
     await page.close();
+  });
+
+  test("CON-17 an operator sees how the server is, and changes a persona, a schedule and a quota", async () => {
+    const { body: persona } = await world.client.post("/v1/personas", {
+      ...{ name: "night shift", version: "1", entry_workflow: "rehearsal", description: "Works at night." },
+      ...{ autonomy_tier: "act_auto", receipt_policy: "required", tools: ["mail"] },
+    });
+    const opened = await openAs("/operate");
+    const { page } = opened;
+    await page.getByText("Ready", { exact: true }).waitFor();
+    await page
+      .getByRole("cell", { name: /^POST \/console/ })
+      .first()
+      .waitFor();
+    await page.getByRole("link", { name: "Personas" }).click();
+    await page.getByRole("link", { name: "night shift" }).click();
+    await page.getByLabel("autonomy tier").selectOption("act_with_approval");
+    await page.getByLabel("tools").fill("");
+    await page.getByRole("button", { name: "Review the changes" }).click();
+    const review = page.getByRole("dialog");
+    await review.getByRole("heading", { name: "Save 2 changes?" }).waitFor();
+    await review.getByText("[]", { exact: true }).waitFor();
+    await review.getByRole("button", { name: "Save" }).click();
+    await review.waitFor({ state: "detached" });
+    const { body: saved } = await world.client.get(`/v1/personas/${persona.id}`);
+    assert.deepEqual(
+      [saved.autonomy_tier, saved.tools, saved.description],
+      ["act_with_approval", [], "Works at night."],
+    );
+
+    await page.getByRole("link", { name: "Schedules" }).click();
+    await page.getByRole("button", { name: "Create a schedule" }).click();
+    await page.getByLabel("Persona", { exact: true }).selectOption("night shift");
+    await page.getByLabel("When, as a cron expression").fill("99 * * * *");
+    await page.getByRole("dialog").getByText(/99/).waitFor();
+    await page.getByLabel("When, as a cron expression").fill("0 3 1 1 *");
+    await page.getByLabel("What the agent is given").fill("return counted");
+    await page.getByRole("dialog").getByRole("button", { name: "Create a schedule" }).click();
+    await page.getByText("return counted").waitFor();
+    await page.getByRole("button", { name: "Pause 0 3 1 1 * night shift" }).click();
+    await page.getByText("Paused", { exact: true }).waitFor();
+    const [schedule] = (await world.client.get(`/v1/personas/${persona.id}`)).body.schedules;
+    assert.deepEqual([schedule.cron, schedule.paused], ["0 3 1 1 *", true]);
+
+    await page.getByRole("link", { name: "Quotas" }).click();
+    await page.getByRole("button", { name: "Create a quota" }).click();
+    await page.getByLabel("scope").selectOption("tenant");
+    await page.getByLabel("tool calls").fill("5000");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("0 of 5,000").waitFor();
+
+    await page.getByRole("link", { name: "Audit log" }).click();
+    await page.getByLabel("Action").fill("persona.update");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.waitForURL(/action=persona.update/);
+    await page
+      .getByRole("button", { name: new RegExp(persona.id) })
+      .first()
+      .waitFor();
+    await page.getByRole("button", { name: "Check the chain" }).click();
+    await page.getByText(/The chain of \d+ records is whole/).waitFor();
+    assertQuiet(opened);
+    await page.close();
+
+    const { key } = await world.client.createKey({ scopes: ["tasks:read"], actor: "reader" });
+    const reader = await openAs("/operate/personas", key);
+    await reader.page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    await reader.page.close();
   });
 
   test("CON-8 hostile output is shown as text, runs nothing and loads nothing", async () => {

@@ -5,7 +5,7 @@ import { text } from "../text.ts";
 import { LongText, printable } from "./LongText.tsx";
 import { Payload } from "./Payload.tsx";
 
-const risks = ["low", "medium", "high", "critical"];
+const risks = ["low", "medium", "high", "critical", "dangerous"];
 
 interface ApprovalCardProps {
   risk: string | null;

@@ -1,123 +1,48 @@
-/** A form from a JSON Schema: fields for what is flat, JSON for all else. The server checks what is sent. */
+/** The fields of a form that was made from a JSON Schema. */
 
 import { useId } from "react";
+import { type Field, type Form, filledIn, nameOf } from "./schema-form.ts";
 
-export interface Field {
-  /** Empty for an answer that is one value. */
-  name: string;
-  title: string;
-  description: string | null;
-  type: "text" | "long" | "number" | "integer" | "boolean" | "choice" | "json";
-  choices: readonly string[];
-  isRequired: boolean;
-  limits: { minLength?: number; maxLength?: number; min?: number; max?: number };
+interface SchemaFieldsProps {
+  form: Form;
+  label: string;
+  /** What stands in the fields at first. */
+  values?: unknown;
+  /** A sentence below a field; null for none. */
+  helpFor?(field: Field): string | null;
 }
 
-export interface Form {
-  fields: readonly Field[];
-  /** Whether the fields are members of an object. */
-  isObject: boolean;
+export function SchemaFields({ form, ...rest }: SchemaFieldsProps) {
+  return form.fields.map((field) => <FieldView key={nameOf(field)} field={field} {...rest} />);
 }
 
-type Schema = Record<string, unknown>;
-
-export function formFor(schema: Schema | null): Form {
-  if (schema === null) return { isObject: false, fields: [{ ...fieldFor("", {}, true), type: "long" }] };
-  const { properties, type } = schema;
-  if (type !== "object" || !isSchema(properties))
-    return { isObject: false, fields: [fieldFor("", schema, true)] };
-  const required = Array.isArray(schema.required) ? schema.required : [];
-  const fields = Object.entries(properties).map(([name, member]) =>
-    fieldFor(name, isSchema(member) ? member : {}, required.includes(name)),
-  );
-  return { isObject: true, fields };
-}
-
-function fieldFor(name: string, schema: Schema, isRequired: boolean): Field {
-  const limit = (key: string) => (typeof schema[key] === "number" ? schema[key] : undefined);
-  const choices = choicesIn(schema);
-  const limits = {
-    minLength: limit("minLength"),
-    maxLength: limit("maxLength"),
-    min: limit("minimum"),
-    max: limit("maximum"),
-  };
-  return {
-    name,
-    title: typeof schema.title === "string" ? schema.title : name.replaceAll("_", " "),
-    description: typeof schema.description === "string" ? schema.description : null,
-    type: choices.length > 0 ? "choice" : typeOf(schema),
-    choices,
-    isRequired,
-    limits: Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)),
-  };
-}
-
-function choicesIn({ enum: values, anyOf }: Schema): string[] {
-  const constants = Array.isArray(anyOf) ? anyOf.map((one) => (isSchema(one) ? one.const : undefined)) : [];
-  const all: unknown[] = Array.isArray(values) ? values : constants;
-  return all.length > 0 && all.every((value) => typeof value === "string") ? all : [];
-}
-
-/** Above this a text has room for several lines. */
-const lineCharsMax = 200;
-
-function typeOf({ type, maxLength }: Schema): Field["type"] {
-  if (type === "number" || type === "integer" || type === "boolean") return type;
-  if (type !== "string") return "json";
-  return typeof maxLength === "number" && maxLength <= lineCharsMax ? "text" : "long";
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Throws an error that says which field is not JSON. */
-export function readForm({ fields, isObject }: Form, data: FormData): unknown {
-  const values = fields.flatMap((field) => {
-    const raw = data.get(`field:${field.name}`);
-    const value = readField(field, typeof raw === "string" ? raw : "");
-    return value === undefined ? [] : [[field.name, value] as const];
-  });
-  return isObject ? Object.fromEntries(values) : values[0]?.[1];
-}
-
-function readField({ type, title, isRequired }: Field, raw: string): unknown {
-  if (type === "boolean") return raw === "on";
-  if (raw === "" && !isRequired) return undefined;
-  if (type === "number" || type === "integer") return Number(raw);
-  if (type !== "json") return raw;
-  try {
-    return JSON.parse(raw);
-  } catch {
-    throw new Error(
-      `"${title || "The answer"}" must be JSON, for example {"name": "Ada"} or "a text in quotes".`,
-    );
-  }
-}
-
-export function SchemaFields({ form, label }: { form: Form; label: string }) {
-  return form.fields.map((field) => (
-    <FieldView key={field.name} field={field} label={field.title || label} />
-  ));
-}
-
-function FieldView({ field, label }: { field: Field; label: string }) {
+function FieldView({ field, ...rest }: Omit<SchemaFieldsProps, "form"> & { field: Field }) {
+  const { label, values, helpFor } = rest;
   const id = useId();
   const helpId = `${id}-help`;
-  const { description } = field;
+  if (field.type === "group") {
+    return (
+      <fieldset className="fields">
+        <legend>{field.title}</legend>
+        {field.fields.map((member) => (
+          <FieldView key={nameOf(member)} field={member} {...rest} />
+        ))}
+      </fieldset>
+    );
+  }
+  const help = helpFor?.(field) ?? field.description;
   const common = {
     id,
-    name: `field:${field.name}`,
-    ...(description === null ? {} : { "aria-describedby": helpId }),
+    name: nameOf(field),
+    ...(help === null ? {} : { "aria-describedby": helpId }),
   };
   return (
     <div className={field.type === "boolean" ? "field field--check" : "field"}>
-      <label htmlFor={id}>{label}</label>
-      <Control field={field} common={common} />
-      {description !== null && (
+      <label htmlFor={id}>{field.title || label}</label>
+      <Control field={field} common={common} value={filledIn(field, values)} />
+      {help !== null && (
         <p id={helpId} className="field__help">
-          {description}
+          {help}
         </p>
       )}
     </div>
@@ -126,14 +51,15 @@ function FieldView({ field, label }: { field: Field; label: string }) {
 
 type Common = { id: string; name: string; "aria-describedby"?: string };
 
-function Control({ field: { type, choices, isRequired, limits }, common }: { field: Field; common: Common }) {
+function Control({ field, common, value }: { field: Field; common: Common; value: string }) {
+  const { type, choices, isRequired, limits } = field;
   const { min, max, ...lengths } = limits;
   switch (type) {
     case "boolean":
-      return <input type="checkbox" {...common} />;
+      return <input type="checkbox" {...common} defaultChecked={value === "true"} />;
     case "choice":
       return (
-        <select {...common} required={isRequired}>
+        <select {...common} required={isRequired} defaultValue={value}>
           {!isRequired && <option value="" />}
           {choices.map((choice) => (
             <option key={choice}>{choice}</option>
@@ -150,19 +76,30 @@ function Control({ field: { type, choices, isRequired, limits }, common }: { fie
           {...(min === undefined ? {} : { min })}
           {...(max === undefined ? {} : { max })}
           required={isRequired}
+          defaultValue={value}
         />
       );
     case "text":
-      return <input type="text" {...common} {...lengths} required={isRequired} autoComplete="off" />;
-    default:
       return (
-        <textarea
-          rows={type === "json" ? 4 : 3}
+        <input
+          type="text"
           {...common}
           {...lengths}
           required={isRequired}
-          className={type === "json" ? "mono" : ""}
-          spellCheck={type !== "json"}
+          autoComplete="off"
+          defaultValue={value}
+        />
+      );
+    default:
+      return (
+        <textarea
+          rows={Math.min(12, Math.max(type === "long" ? 3 : 2, value.split("\n").length))}
+          {...common}
+          {...lengths}
+          required={isRequired}
+          className={type === "long" ? "" : "mono"}
+          spellCheck={type === "long"}
+          defaultValue={value}
         />
       );
   }

@@ -8,7 +8,7 @@ import { text } from "../text.ts";
 import { Account } from "./Account.tsx";
 import { ConnectionBanner } from "./ConnectionBanner.tsx";
 
-type PagePath = "/runs" | "/talk" | "/approvals" | "/receipts" | "/keys";
+type PagePath = "/runs" | "/talk" | "/approvals" | "/receipts" | "/keys" | "/operate";
 
 const pages: readonly { to: PagePath; icon: IconName; label: string; scope?: string }[] = [
   { to: "/runs", icon: "runs", label: text.pages.runs },
@@ -16,6 +16,7 @@ const pages: readonly { to: PagePath; icon: IconName; label: string; scope?: str
   { to: "/approvals", icon: "approve", label: text.pages.approvals },
   { to: "/receipts", icon: "receipt", label: text.pages.receipts },
   { to: "/keys", icon: "key", label: text.pages.keys, scope: "api_keys:read" },
+  { to: "/operate", icon: "operate", label: text.pages.operate },
 ];
 
 export function Shell() {

@@ -11,4 +11,7 @@ export const consolePages: readonly string[] = [
   "/approvals",
   "/receipts",
   "/keys",
+  "/operate",
+  "/operate/:part",
+  "/operate/:part/:id",
 ];

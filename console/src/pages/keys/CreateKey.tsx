@@ -3,13 +3,13 @@
 import { useQueryClient } from "@tanstack/react-query";
 import type { ApiKey } from "bridle/client";
 import { type FormEvent, useId, useState } from "react";
-import { Copy } from "../../parts/Copy.tsx";
 import { Dialog } from "../../parts/Dialog.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { useRequest } from "../../parts/useRequest.ts";
 import { bridle } from "../../server/bridle.ts";
 import { text } from "../../text.ts";
-import { type Role, roleNames, scopesOf } from "./roles.ts";
+import { NewSecret } from "./NewSecret.tsx";
+import { type Role, roleNames, scopesOf, wordsIn } from "./roles.ts";
 
 const daysDefault = 30;
 const dayMs = 24 * 60 * 60 * 1000;
@@ -21,27 +21,9 @@ export function CreateKey({ onClose }: { onClose(): void }) {
       {made === null ? (
         <Fields onMade={setMade} onClose={onClose} />
       ) : (
-        <Made apiKey={made} onClose={onClose} />
+        <NewSecret apiKey={made} onClose={onClose} />
       )}
     </Dialog>
-  );
-}
-
-function Made({ apiKey: { key }, onClose }: { apiKey: ApiKey; onClose(): void }) {
-  const secret = key ?? "";
-  return (
-    <>
-      <p>{text.keys.createdHelp}</p>
-      <p className="command key__secret">
-        <code>{secret}</code>
-        <Copy value={secret} label={text.keys.copy} />
-      </p>
-      <div className="dialog__actions">
-        <button type="button" className="button button--primary" onClick={onClose}>
-          {text.close}
-        </button>
-      </div>
-    </>
   );
 }
 
@@ -60,6 +42,7 @@ function Fields({ onMade, onClose }: { onMade(key: ApiKey): void; onClose(): voi
         actor: word("actor"),
         scopes: scopesOf(role, word("given")),
         expires_at: new Date(Date.now() + Number(word("days")) * dayMs).toISOString(),
+        ...boundsIn(word),
       });
       onMade(key);
       await client.invalidateQueries({ queryKey: ["keys"] });
@@ -115,6 +98,7 @@ function Fields({ onMade, onClose }: { onMade(key: ApiKey): void; onClose(): voi
           required
         />
       </div>
+      <Bounds />
       {error !== null && <ErrorNote error={error} />}
       <div className="dialog__actions">
         <button type="button" className="button" onClick={onClose}>
@@ -125,5 +109,35 @@ function Fields({ onMade, onClose }: { onMade(key: ApiKey): void; onClose(): voi
         </button>
       </div>
     </form>
+  );
+}
+
+const bounds = ["workspace_ids", "agent_names", "persona_ids", "allowed_cidrs"] as const;
+
+/** What the key is bound to; nothing for what was left empty. */
+function boundsIn(word: (name: string) => string): Partial<Record<(typeof bounds)[number], string[]>> {
+  return Object.fromEntries(
+    bounds.flatMap((name) => {
+      const given = wordsIn(word(name));
+      return given.length === 0 ? [] : [[name, given] as const];
+    }),
+  );
+}
+
+function Bounds() {
+  const id = useId();
+  return (
+    <details>
+      <summary>{text.keys.bounds}</summary>
+      <div className="key__form">
+        <p className="field__help">{text.keys.boundsHelp}</p>
+        {bounds.map((name) => (
+          <div className="field" key={name}>
+            <label htmlFor={`${id}-${name}`}>{text.keys.boundNames[name]}</label>
+            <input id={`${id}-${name}`} name={name} className="mono" autoComplete="off" spellCheck={false} />
+          </div>
+        ))}
+      </div>
+    </details>
   );
 }

@@ -14,6 +14,7 @@ import { may, useSession } from "../../server/session.ts";
 import "../../styles/keys.css";
 import { text } from "../../text.ts";
 import { CreateKey } from "./CreateKey.tsx";
+import { RotateKey } from "./RotateKey.tsx";
 
 /** More are listed by `bridle key list`. */
 const keysMax = 200;
@@ -57,6 +58,7 @@ export function Keys() {
 
 function KeyItem({ apiKey, mayChange }: { apiKey: ApiKey; mayChange: boolean }) {
   const [isRevoking, setRevoking] = useState(false);
+  const [isRotating, setRotating] = useState(false);
   const { id, name, actor, scopes, last_used_at, expires_at, revoked_at } = apiKey;
   const isOver = revoked_at !== null || (expires_at !== null && Date.parse(expires_at) < Date.now());
   const bounds = [apiKey.workspace_ids, apiKey.agent_names, apiKey.persona_ids, apiKey.allowed_cidrs].flatMap(
@@ -72,14 +74,24 @@ function KeyItem({ apiKey, mayChange }: { apiKey: ApiKey; mayChange: boolean }) 
           {text.keys.actor} <bdi>{printable(actor)}</bdi>
         </span>
         {mayChange && !isOver && (
-          <button
-            type="button"
-            className="button button--danger"
-            aria-label={`${text.keys.revoke} ${name}`}
-            onClick={() => setRevoking(true)}
-          >
-            {text.keys.revoke}
-          </button>
+          <span className="key__actions">
+            <button
+              type="button"
+              className="button"
+              aria-label={`${text.keys.rotate} ${name}`}
+              onClick={() => setRotating(true)}
+            >
+              {text.keys.rotate}
+            </button>
+            <button
+              type="button"
+              className="button button--danger"
+              aria-label={`${text.keys.revoke} ${name}`}
+              onClick={() => setRevoking(true)}
+            >
+              {text.keys.revoke}
+            </button>
+          </span>
         )}
       </div>
       <ul className="scopes" aria-label={text.account.rights}>
@@ -111,6 +123,7 @@ function KeyItem({ apiKey, mayChange }: { apiKey: ApiKey; mayChange: boolean }) 
         </span>
         <code>{id}</code>
       </p>
+      {isRotating && <RotateKey apiKey={apiKey} onClose={() => setRotating(false)} />}
       {isRevoking && <Revoke apiKey={apiKey} onClose={() => setRevoking(false)} />}
     </li>
   );

@@ -26,7 +26,12 @@ export const roleNames = Object.keys(text.keys.roles) as Role[];
 
 /** `given` is what somebody typed: an approver's id, or scopes. */
 export function scopesOf(role: Role, given: string): string[] {
-  const words = given.split(/[\s,]+/).filter((word) => word !== "");
+  const words = wordsIn(given);
   if (role === "custom") return words;
   return role === "sign" ? [...watching, `harp:approver:${words[0] ?? ""}`] : [...roles[role]];
+}
+
+/** Separated by spaces or commas. */
+export function wordsIn(given: string): string[] {
+  return given.split(/[\s,]+/).filter((word) => word !== "");
 }

@@ -4,7 +4,7 @@ import type { Task } from "bridle/client";
 import type { RunView } from "./log.ts";
 import { agentOf, isRecord } from "./words.ts";
 
-const protocolVersion = "agents-protocol-2026-04-25";
+export const protocolVersion = "agents-protocol-2026-04-25";
 
 function inputOf({ input }: Task): unknown {
   return isRecord(input) && Array.isArray(input.parts) ? { role: input.role, parts: input.parts } : input;

@@ -3,7 +3,8 @@
 import type { Agent } from "bridle/client";
 import { type FormEvent, type KeyboardEvent, useId, useState } from "react";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
-import { formFor, readForm, SchemaFields } from "../../parts/SchemaForm.tsx";
+import { SchemaFields } from "../../parts/SchemaForm.tsx";
+import { formFor, readForm } from "../../parts/schema-form.ts";
 import { bridle } from "../../server/bridle.ts";
 import { text } from "../../text.ts";
 import { isRecord } from "../run/words.ts";
