@@ -428,6 +428,10 @@ export const requirements: readonly Requirement[] = [
       "With a wrong, missing or damaged master key the server is ready, warns once, and refuses what needs the key with a clear error.",
     "VLT-8":
       "What is encrypted opens only with its own key, in its own tenant, vault, name and version, unchanged.",
+    "VLT-10":
+      "Vaults of the providers env and file give what the operator offers, in the default tenant only; hashicorp reads KV version 2 with a token or an AppRole.",
+    "VLT-11":
+      "A vault keeps every capability that it is made with; secrets of other providers are not changed here.",
     "VLT-9":
       "Vaults of other tenants and workspaces are not there; a key bound to workspaces does not change a tenant's vaults.",
   }),

@@ -6,6 +6,7 @@ import { keyMsDefault } from "../policy/api-key.ts";
 import { systemCaller } from "../policy/caller.ts";
 import type { ExternalIssuers } from "../policy/external-issuers.ts";
 import { MasterKeys } from "../policy/master-keys.ts";
+import { OperatorSecrets } from "../policy/operator-secrets.ts";
 import { createOutbound, type Outbound } from "../policy/outbound.ts";
 import { authFailuresMaxDefault, RateLimit } from "../policy/rate-limit.ts";
 import { Redactor } from "../policy/redact/redact.ts";
@@ -85,6 +86,8 @@ export interface KernelOptions {
   ticketMs?: number;
   /** Without them, vaults have keys that live as long as the process. */
   masterKeys?: MasterKeys;
+  /** Without them, there are no vaults of environment variables and files. */
+  operatorSecrets?: OperatorSecrets;
   /** Without them, workspaces have no files. */
   files?: WorkspaceFiles;
   /** Without it, only public addresses are reached. */
@@ -177,6 +180,7 @@ function createDeps(options: KernelOptions, store: WholeStore, receipts: Receipt
     locks: new Locks(),
     adminKey,
     masterKeys,
+    operatorSecrets: options.operatorSecrets ?? new OperatorSecrets(),
     files,
     outbound,
     retainMs,

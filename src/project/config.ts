@@ -37,6 +37,10 @@ export interface ConfigSettings {
   authFailures?: number;
   /** Requests a minute that one key may send. */
   rateLimit?: number | "off";
+  /** Environment variables that begin so can be read by vaults of the provider env. */
+  vaultEnvPrefix?: string;
+  /** A directory whose files can be read by vaults of the provider file. */
+  vaultFiles?: string;
   trustProxy?: string[];
   allowedHosts?: string[];
   corsOrigin?: string[];

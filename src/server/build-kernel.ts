@@ -14,6 +14,7 @@ import { AdminKeyHolder, loadAdminKey } from "../policy/admin-key.ts";
 import { ExternalIssuers } from "../policy/external-issuers.ts";
 import { FailureLog } from "../policy/failure-log.ts";
 import { MasterKeys } from "../policy/master-keys.ts";
+import { OperatorSecrets } from "../policy/operator-secrets.ts";
 import { createOutbound } from "../policy/outbound.ts";
 import { keepSigningKey, loadSigningKey } from "../policy/signing-key.ts";
 import type { AgentRegistry } from "../runtime/agents/registry.ts";
@@ -100,6 +101,7 @@ export async function buildKernel(
     },
     ticketMs: config.webSocket.ticketMs,
     masterKeys,
+    operatorSecrets: new OperatorSecrets(config.operatorSecrets),
     files,
     outbound: createOutbound({
       allowPrivate: config.allowPrivateAddresses,

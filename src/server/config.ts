@@ -10,6 +10,7 @@ import type { McpAccess } from "../mcp-client/mcp.ts";
 import type { ModelSource } from "../models/model.ts";
 import { keyMsDefault } from "../policy/api-key.ts";
 import type { TrustedIssuer } from "../policy/external-issuers.ts";
+import type { OperatorSecretSettings } from "../policy/operator-secrets.ts";
 import { authFailuresMaxDefault } from "../policy/rate-limit.ts";
 import type { Agent, AgentContext } from "../runtime/agents/agent.ts";
 import { waitMsDefault } from "../runtime/run/waits.ts";
@@ -110,6 +111,8 @@ export interface ServerConfig {
   workspaceRoots: readonly string[];
   /** The operator's master key for vaults and those before it; none means one in the data directory. */
   masterKeys: readonly string[];
+  /** Environment variables and files that vaults of the default tenant may read. */
+  operatorSecrets: OperatorSecretSettings;
   /** Webhooks, and others that callers name, may also be on loopback or private addresses, and without TLS. */
   allowPrivateAddresses: boolean;
   /** Addresses and ranges that webhooks, remote agents and `http.get` never reach, beside private ones. */
@@ -187,6 +190,7 @@ export const defaultConfig = {
   diskFloor: diskFloorDefault,
   workspaceRoots: [],
   masterKeys: [],
+  operatorSecrets: { envPrefix: null, directory: null },
   allowPrivateAddresses: false,
   blockedRanges: [],
   webhookBackoff,

@@ -77,7 +77,10 @@ async function vaultsOf({ vaults }: BridleClient, { vault, workspace }: PlaceSet
   if (vault !== undefined) return [await vaults.get(vault)];
   const found: Vault[] = [];
   const filter = workspace === undefined ? {} : { workspaceId: workspace };
-  for await (const one of vaults.all(filter)) if (one.workspace_id === (workspace ?? null)) found.push(one);
+  for await (const one of vaults.all(filter)) {
+    // The secrets of others are elsewhere.
+    if (one.provider === "local" && one.workspace_id === (workspace ?? null)) found.push(one);
+  }
   return found.reverse();
 }
 

@@ -17,7 +17,7 @@ const settings = new Map(
 export const settingNames = [...settings.keys()];
 
 /** Paths in a file are relative to the file. */
-const paths = ["data", "tlsCert", "tlsKey", "tlsClientCa", "workspaceRoots"];
+const paths = ["data", "tlsCert", "tlsKey", "tlsClientCa", "workspaceRoots", "vaultFiles"];
 
 /** Gives the command the values that nobody gave it by flag or environment. Throws `ConfigProblem`. */
 export function applyConfig(command: Command, file: string, given: ConfigSettings): void {

@@ -99,6 +99,10 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     diskFloor: settings.diskFloor,
     workspaceRoots: settings.workspaceRoots.map((directory) => resolve(directory)),
     masterKeys,
+    operatorSecrets: {
+      envPrefix: settings.vaultEnvPrefix ?? null,
+      directory: settings.vaultFiles === undefined ? null : resolve(settings.vaultFiles),
+    },
     enforcer: {
       id: settings.enforcerId,
       label: settings.enforcerLabel,

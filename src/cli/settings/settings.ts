@@ -57,6 +57,8 @@ export interface ServeSettings extends ListenSettings, HarpSettings {
   agents: string[];
   config?: string;
   databaseUrl?: string;
+  vaultEnvPrefix?: string;
+  vaultFiles?: string;
   publicUrl?: string;
   oauthIssuer: TrustedIssuer[];
   oauthAudience?: string;
@@ -197,6 +199,18 @@ export const serveOptions: readonly Option[] = [
   )
     .env("BRIDLE_WORKSPACE_ROOTS")
     .default([], "none"),
+  new Option(
+    "--vault-env-prefix <prefix>",
+    "offer environment variables that begin so as vaults of the provider env, in the default tenant",
+  )
+    .env("BRIDLE_VAULT_ENV_PREFIX")
+    .argParser(notEmpty),
+  new Option(
+    "--vault-files <directory>",
+    "offer the files of this directory as vaults of the provider file, in the default tenant",
+  )
+    .env("BRIDLE_VAULT_FILES")
+    .argParser(notEmpty),
   new Option("--grace-ms <number>", "how long running steps may go on after Ctrl-C")
     .env("BRIDLE_GRACE_MS")
     .default(10_000)

@@ -9,6 +9,7 @@ import type { WorkspaceFiles } from "../../files/workspace-files.ts";
 import type { AdminKeyHolder } from "../../policy/admin-key.ts";
 import type { Caller } from "../../policy/caller.ts";
 import type { MasterKeys } from "../../policy/master-keys.ts";
+import type { OperatorSecrets } from "../../policy/operator-secrets.ts";
 import type { Outbound } from "../../policy/outbound.ts";
 import type { Redactor } from "../../policy/redact/redact.ts";
 import type { SearchTexts } from "../../policy/redact/search-budget.ts";
@@ -78,6 +79,8 @@ export interface KernelDeps {
   locks: Locks;
   adminKey: AdminKeyHolder;
   masterKeys: MasterKeys;
+  /** What the operator offers as vaults beside those in the log. */
+  operatorSecrets: OperatorSecrets;
   files: WorkspaceFiles;
   /** The way to addresses that callers and agents chose. */
   outbound: Outbound;

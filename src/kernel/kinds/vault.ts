@@ -5,9 +5,20 @@ import type { JsonObject } from "../../store/port.ts";
 import type { KernelEvent } from "../core/events.ts";
 import type { Resource } from "./resource.ts";
 
-/** What may be done with the secrets: given to runs, set, deleted. */
-export const vaultCapabilities = ["read", "write", "delete"] as const;
-export type VaultCapability = (typeof vaultCapabilities)[number];
+/** What is asked of a vault here: that runs may be given its secrets, and that they may be set and deleted. Others are kept as they are named. */
+export type VaultCapability = "read" | "write" | "delete";
+
+/** Where the secrets are: in the vault itself, or with somebody who is asked whenever one is read. */
+export const vaultProviders = ["local", "env", "file", "hashicorp"] as const;
+export type VaultProvider = (typeof vaultProviders)[number];
+
+/** A path of the key-value store, version 2, of a HashiCorp Vault. */
+export interface HashicorpSource {
+  address: string;
+  mount: string;
+  path: string;
+  namespace?: string;
+}
 
 /** Names that can be told from secrets: the key of a step that reads one has it in it, and is written down. */
 export const secretName = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
@@ -28,8 +39,11 @@ export interface VaultSecret {
 export interface VaultRecord extends Resource<"vault"> {
   /** Null for a vault of the whole tenant. */
   workspace_id: string | null;
-  provider: "local";
-  capabilities: VaultCapability[];
+  provider: VaultProvider;
+  capabilities: string[];
+  source?: HashicorpSource;
+  /** What the other side is asked with, sealed. */
+  login?: VaultSecret;
   data_key: WrappedKey;
   serial: number;
   /** In the order of their names. A list, because a name as a member could be one that announces a secret. */

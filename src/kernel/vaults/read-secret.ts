@@ -8,6 +8,7 @@ import { HarnessError } from "../core/errors.ts";
 import { findVisible } from "../core/read.ts";
 import type { KernelDeps } from "../core/unit.ts";
 import type { VaultRecord } from "../kinds/vault.ts";
+import { type HashicorpLogin, readHashicorp } from "./hashicorp.ts";
 import { openDataKey, openEntry } from "./vaults.ts";
 
 export interface SecretRequest {
@@ -28,20 +29,46 @@ export interface ReadSecret {
 /** Vaults looked at in one place. More of them is not a way to keep secrets. */
 const vaultsMax = 1000;
 
-type Deps = Pick<KernelDeps, "store" | "masterKeys">;
+type Deps = Pick<KernelDeps, "store" | "masterKeys" | "operatorSecrets" | "outbound" | "clock">;
 
 export async function readSecret(deps: Deps, request: SecretRequest): Promise<ReadSecret> {
   for await (const vault of vaultsFor(deps, request)) {
     if (!vault.capabilities.includes("read")) continue;
-    const entry = vault.secrets.find(({ name }) => name === request.name);
-    if (entry === undefined) continue;
-    const value = openEntry(openDataKey(deps, vault), vault, entry);
-    return { value, vaultId: vault.id, version: entry.version };
+    const found = await readFrom(deps, vault, request.name);
+    if (found !== null) return { ...found, vaultId: vault.id };
   }
   throw new HarnessError(
     "resource_not_found",
     `No vault that this task may read holds the secret ${JSON.stringify(request.name)}.`,
   );
+}
+
+type Found = Omit<ReadSecret, "vaultId">;
+
+/** An outside vault that cannot be asked is no reason to look into another one. */
+async function readFrom(deps: Deps, vault: VaultRecord, name: string): Promise<Found | null> {
+  const { operatorSecrets, outbound, clock } = deps;
+  switch (vault.provider) {
+    case "local": {
+      const entry = vault.secrets.find((secret) => secret.name === name);
+      if (entry === undefined) return null;
+      return { value: openEntry(openDataKey(deps, vault), vault, entry), version: entry.version };
+    }
+    case "env":
+      return unversioned(operatorSecrets.variable(name));
+    case "file":
+      return unversioned(await operatorSecrets.file(name));
+    case "hashicorp": {
+      const { source, login: sealed } = vault;
+      if (source === undefined || sealed === undefined) return null;
+      const login: HashicorpLogin = JSON.parse(openEntry(openDataKey(deps, vault), vault, sealed));
+      return await readHashicorp({ outbound, clock }, vault.id, { source, login }, name);
+    }
+  }
+}
+
+function unversioned(value: string | null): Found | null {
+  return value === null ? null : { value, version: 1 };
 }
 
 async function* vaultsFor({ store }: Deps, request: SecretRequest): AsyncGenerator<VaultRecord> {

@@ -92,7 +92,12 @@ function intact<T>(vaultId: string, open: () => T): T {
 export function requireChangeable(unit: Unit, vaultId: string): VaultRecord {
   const vault = unit.require("vault", vaultId);
   assertWholeTenant(unit, vault.workspace_id);
-  return vault;
+  if (vault.provider === "local") return vault;
+  throw new HarnessError(
+    "policy_violation",
+    `Vault ${vaultId} is of the provider ${vault.provider}: its secrets are changed there, and not here.`,
+    { details: { vault_id: vaultId, provider: vault.provider } },
+  );
 }
 
 export function assertWholeTenant({ caller }: Unit, workspaceId: string | null): void {

@@ -156,9 +156,10 @@ export function cameWithServer(object: string, startedAt: string): Wire {
 
 /** What is sealed is shown to nobody. */
 export function presentVault(vault: VaultRecord): Wire {
-  const { data_key, serial: _, secrets, ...shown } = presentRecord(vault);
+  const { data_key, serial: _, secrets, login: __, source = null, ...shown } = presentRecord(vault);
   return {
     ...shown,
+    source,
     secret_count: secrets.length,
     data_key_version: data_key.version,
     master_key_id: data_key.kid,

@@ -2,17 +2,34 @@
 
 import { Type } from "typebox";
 import { pathCharsMax } from "../../files/safe-path.ts";
-import { vaultCapabilities } from "../../kernel/kinds/vault.ts";
 import { Envelope, JsonObject, Nullable } from "./schema-pieces.ts";
 import { RegisterArtifactRequest } from "./schemas-workspace.ts";
 
 const Timestamp = Type.String({ format: "date-time" });
-const Capabilities = Type.Array(Type.Enum([...vaultCapabilities]), { minItems: 1, maxItems: 3 });
+const Capabilities = Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { minItems: 1, maxItems: 50 });
+/** No part of it begins with a dot. */
+const pathPattern = "^\\w[\\w.-]*(/\\w[\\w.-]*)*$";
+const Path = Type.String({ maxLength: 500, pattern: pathPattern });
+const HashicorpSource = Type.Object(
+  {
+    address: Type.String({ minLength: 1, maxLength: 2000 }),
+    mount: Type.Optional(Path),
+    path: Path,
+    namespace: Type.Optional(Path),
+  },
+  { additionalProperties: false },
+);
+const Credential = Type.String({ minLength: 1, maxLength: 2000 });
+const HashicorpLogin = Type.Union([
+  Type.Object({ token: Credential }, { additionalProperties: false }),
+  Type.Object({ role_id: Credential, secret_id: Credential }, { additionalProperties: false }),
+]);
 
 export const Vault = Envelope("vault", {
   workspace_id: Nullable(Type.String()),
   provider: Type.String(),
   capabilities: Type.Array(Type.String()),
+  source: Nullable(HashicorpSource),
   secret_count: Type.Integer({ minimum: 0 }),
   data_key_version: Type.Integer({ minimum: 1 }),
   master_key_id: Type.String(),
@@ -21,6 +38,9 @@ export const CreateVaultRequest = Type.Object({
   workspace_id: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 200 }))),
   provider: Type.String({ maxLength: 200 }),
   capabilities: Capabilities,
+  source: Type.Optional(HashicorpSource),
+  /** Kept sealed, and in no answer. */
+  login: Type.Optional(HashicorpLogin),
   metadata: Type.Optional(JsonObject),
 });
 /** What is known of a secret by those who may not know it. */

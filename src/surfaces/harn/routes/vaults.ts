@@ -48,12 +48,14 @@ export const vaultRoutes = [
     body: CreateVaultRequest,
     response: Vault,
     async handle(call) {
-      const { workspace_id, provider, capabilities, metadata } = call.body;
+      const { workspace_id, provider, capabilities, metadata, source, login } = call.body;
       const vault = await call.dispatch(createVault, {
         workspaceId: workspace_id,
         provider,
         capabilities,
         metadata: jsonObject(metadata),
+        source: source === undefined ? undefined : { ...source, mount: source.mount ?? "secret" },
+        login,
       });
       return presentVault(vault);
     },
