@@ -1,5 +1,6 @@
 /** What a policy says about something that a tool or a person is about to do, and why. The strictest rule that matches decides. */
 
+import { resolve } from "node:path";
 import { hostOf } from "./hosts.ts";
 import { type Invocation, type Invocations, invocationsOf, invocationsOfArgv } from "./invocations.ts";
 import { ruleMatches, type Subject } from "./match.ts";
@@ -21,8 +22,12 @@ export interface GateSubject {
   argv?: readonly string[];
   /** A line for a shell. */
   line?: string;
+  /** Where the line runs, if not where the tool works. */
+  runsIn?: string;
   paths?: readonly string[];
   urls?: readonly string[];
+  /** Texts that may name a file, for rules that ask or deny. */
+  mentioned?: readonly string[];
   risk?: GateRisk;
 }
 
@@ -50,6 +55,7 @@ export interface Surroundings {
 
 const riskDefault: GateRisk = "medium";
 
+/** `cwd` is where the tool works. */
 export function decideGate(policy: Policy, subject: GateSubject, { cwd, home }: Surroundings): GateVerdict {
   const risk = subject.risk ?? riskDefault;
   const { all, isReadable } = invocationsIn(subject, home);
@@ -57,8 +63,9 @@ export function decideGate(policy: Policy, subject: GateSubject, { cwd, home }: 
   const parts: Subject[] = (all.length === 0 ? [null] : all).map((invocation) => ({
     ...{ tool: subject.tool, kind: subject.kind, invocation, risk },
     paths: subject.paths ?? [],
+    mentioned: subject.mentioned ?? [],
     hosts: (subject.urls ?? []).map((url) => hostOf(url) ?? url),
-    cwd: movesAway ? null : cwd,
+    cwd: movesAway ? null : placeOf(subject, cwd),
   }));
   const judged = parts.map((part) => judge(policy, part));
   const findings = [
@@ -68,6 +75,10 @@ export function decideGate(policy: Policy, subject: GateSubject, { cwd, home }: 
   const action = strictest(findings.map((finding) => finding.action)) ?? "deny";
   const finding = findings.find((each) => each.action === action) ?? unreadable(policy);
   return { action, finding, findings, risk: highest([risk, ...judged.flatMap((each) => each.risks)]) };
+}
+
+export function placeOf({ runsIn = "." }: GateSubject, cwd: string): string {
+  return resolve(cwd, runsIn);
 }
 
 function invocationsIn({ argv, line }: GateSubject, home: string): Invocations {

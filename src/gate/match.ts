@@ -19,6 +19,8 @@ export interface Subject {
   invocation: Invocation | null;
   /** Of tools that name them. */
   paths: readonly string[];
+  /** Of tools, for rules that ask or deny: texts that may be paths. */
+  mentioned: readonly string[];
   hosts: readonly string[];
   risk: GateRisk;
   /** Null where a command before may have changed it. */
@@ -158,12 +160,14 @@ function absolutePattern(pattern: string, root: string): string {
 
 /** What may be a path in it. A strict rule's words before the arguments are no paths of a command; here every word is looked at. */
 function pathsOf(
-  { invocation, paths, cwd }: Subject,
+  { invocation, paths, mentioned, cwd }: Subject,
   isStrict: boolean,
 ): { found: string[]; isComplete: boolean } {
   if (invocation === null) {
     const isComplete = cwd !== null || paths.every((path) => isAbsolute(path));
-    return { found: paths.map((path) => resolve(cwd ?? "/", path)), isComplete };
+    // Some tools know the home directory by its sign, and some do not.
+    const named = (isStrict ? paths : [...paths, ...mentioned]).flatMap((path) => [path, fromHome(path)]);
+    return { found: named.map((path) => resolve(cwd ?? "/", path)), isComplete };
   }
   const words = [...invocation.words.slice(1), ...invocation.redirects];
   const named = words
@@ -182,9 +186,11 @@ function loosePaths(word: string): string[] {
   const parts = [word, ...word.split(/[=@:,]/).slice(1)];
   const slash = word.indexOf("/");
   if (slash > 0) parts.push(word.slice(slash));
-  return parts
-    .filter((part) => part !== "")
-    .map((part) => (/^~(\/|$)/.test(part) ? join(homedir(), part.slice(1)) : part));
+  return parts.filter((part) => part !== "").map(fromHome);
+}
+
+function fromHome(path: string): string {
+  return /^~(\/|$)/.test(path) ? join(homedir(), path.slice(1)) : path;
 }
 
 function matchesHosts({ match: { hosts } }: GateRule, subject: Subject, isStrict: boolean): boolean {

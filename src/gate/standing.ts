@@ -7,7 +7,7 @@ import { hostname, userInfo } from "node:os";
 import { resolve } from "node:path";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
-import type { GateSubject } from "./decide.ts";
+import { type GateSubject, placeOf } from "./decide.ts";
 import { invocationsOf, invocationsOfArgv, runsOthers } from "./invocations.ts";
 import { matchesPath, realPathOf } from "./paths.ts";
 
@@ -44,7 +44,7 @@ export function covers(standing: StandingRequest, subject: GateSubject, cwd: str
 /** One plain command: no variables, no redirections, nothing else on the line. */
 function coversCommand(prefix: readonly string[], place: string, subject: GateSubject, cwd: string): boolean {
   const { line, argv } = subject;
-  if (prefix.length === 0 || realPathOf(place) !== realPathOf(cwd)) return false;
+  if (prefix.length === 0 || realPathOf(place) !== realPathOf(placeOf(subject, cwd))) return false;
   if (line === undefined && argv === undefined) return false;
   const { all, isReadable } =
     line === undefined ? invocationsOfArgv(argv ?? [], { home: "" }) : invocationsOf(line, { home: "" });
@@ -58,6 +58,8 @@ function coversCommand(prefix: readonly string[], place: string, subject: GateSu
 function coversPaths(pattern: string, { kind, line, argv, paths = [] }: GateSubject, cwd: string): boolean {
   if (kind !== "edit" || line !== undefined || argv !== undefined || paths.length === 0) return false;
   return paths.every((path) => {
+    // Some tools take it for the home directory.
+    if (path.startsWith("~")) return false;
     const absolute = resolve(cwd, path);
     return [absolute, realPathOf(absolute)].every((form) => matchesPath(pattern, form, false));
   });

@@ -22,8 +22,7 @@ export const geminiCli: HookAdapter = {
     return {
       subject: subjectOf(tool, details),
       details: { tool, input: details },
-      // A command may run in a directory of its own.
-      cwd: optionalText(details.directory) === null ? optionalText(input.cwd) : null,
+      cwd: optionalText(input.cwd),
       session: optionalText(input.session_id),
     };
   },

@@ -1,51 +1,46 @@
 /** What kind of thing a tool does, by its name and the members of its input. Nothing is allowed because a name was not known. */
 
 import type { GateSubject } from "../decide.ts";
+import { optionalText } from "./adapter.ts";
+import { placesIn } from "./places.ts";
 
 const shellTools =
   /^(bash|shell|run_shell_command|run_in_terminal|runterminalcommand|execute_command|run_command|terminal)$/i;
+/** Words in names of tools that take a line for a shell. */
+const shellWords = new Set(
+  "bash sh zsh shell pwsh powershell cmd terminal console exec execute run command".split(" "),
+);
+const lineMembers = ["command", "cmd", "commandLine", "command_line", "CommandLine", "script"];
+/** Where a line runs, if not where the tool works. */
+const directoryMembers = ["directory", "dir_path", "cwd", "workdir", "working_directory", "workingDirectory"];
 const changing = /edit|write|create|replace|patch|delete|insert|rename|move|notebook/i;
-const pathMembers = [
-  "file_path",
-  "path",
-  "filePath",
-  "notebook_path",
-  "absolute_path",
-  "target_file",
-  "dir_path",
-  "directory",
-];
+const readingWords = new Set("read view list ls grep glob search find cat".split(" "));
 
 export function subjectOf(tool: string, input: Record<string, unknown>): GateSubject {
-  const line = input.command;
-  if (shellTools.test(tool)) {
-    if (typeof line === "string") return { tool, kind: "shell", line };
-    // A shell whose line is not there is not known to do anything harmless.
-    return { tool, kind: "shell", line: "'" };
-  }
-  if (/^mcp_/i.test(tool)) return { tool, kind: "mcp", ...placesIn(input) };
-  const places = placesIn(input);
-  if (places.urls.length > 0) return { tool, kind: "fetch", ...places };
-  if (changing.test(tool)) return { tool, kind: "edit", ...places };
-  return { tool, kind: places.paths.length > 0 ? "read" : "other", ...places };
+  const words = wordsOf(tool);
+  const line = textOf(input, lineMembers);
+  // A shell whose line is not there is not known to do anything harmless.
+  if (shellTools.test(tool)) return shellUse(tool, line ?? "'", input);
+  const { mentioned, ...places } = placesIn(input);
+  const about = { ...places, ...(mentioned.length === 0 ? {} : { mentioned }) };
+  if (/^mcp_/i.test(tool)) return { tool, kind: "mcp", ...about };
+  if (line !== undefined && words.some((word) => shellWords.has(word))) return shellUse(tool, line, input);
+  if (changing.test(tool)) return { tool, kind: "edit", ...about };
+  if (places.urls.length > 0) return { tool, kind: "fetch", ...about };
+  const isReading = places.paths.length > 0 && words.some((word) => readingWords.has(word));
+  return { tool, kind: isReading ? "read" : "other", ...about };
 }
 
-function placesIn(input: Record<string, unknown>): { paths: string[]; urls: string[] } {
-  const named = pathMembers.map((name) => input[name]);
-  const listed = [input.files, input.paths, input.urls, input.edits].flatMap((list) =>
-    Array.isArray(list) ? list : [],
-  );
-  const nested = listed.flatMap((item) =>
-    typeof item === "object" && item !== null ? Object.values(item) : [item],
-  );
-  const texts = [...named, ...nested].filter((value) => typeof value === "string");
-  const urls = [input.url, ...texts].filter(
-    (value) => typeof value === "string" && /^[a-z][a-z0-9+.-]*:\/\//i.test(value),
-  );
-  const paths = texts.filter((text) => text !== "" && !urls.includes(text) && text.length < 4096);
-  // Of an edit only what names a file is a path; a text that is none matches no rule about one by chance.
-  return {
-    paths: Array.isArray(input.edits) ? named.filter((value) => typeof value === "string") : paths,
-    urls: urls.map(String),
-  };
+function shellUse(tool: string, line: string, input: Record<string, unknown>): GateSubject {
+  const runsIn = textOf(input, directoryMembers);
+  return { tool, kind: "shell", line, ...(runsIn === undefined ? {} : { runsIn }) };
+}
+
+function textOf(input: Record<string, unknown>, names: readonly string[]): string | undefined {
+  return names.flatMap((name) => optionalText(input[name]) ?? [])[0];
+}
+
+/** `ReadFile` and `read_file` have the same words. */
+function wordsOf(tool: string): string[] {
+  return tool.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((word) => word.toLowerCase());
 }
