@@ -8,15 +8,20 @@ import { randomInt } from "node:crypto";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-/** Files whose tests try random cases. */
+/** Files whose tests try random cases, or more of them than the gate does. */
 const randomized = [
+  "src/cli/terminal/text",
+  "src/gate/spelling",
   "src/harp/core",
   "src/harp/gateway",
+  "src/kernel/core/json-values",
   "src/kernel/tasks/lifecycle",
   "src/policy",
   "src/receipts",
   "src/sdk/shell",
   "src/sdk/verify",
+  "src/surfaces",
+  "test/client/retry",
   "test/crash",
   "test/harp/fuzz",
   "test/harp/hostile-gateway",
@@ -24,7 +29,12 @@ const randomized = [
   "test/openharness/fuzz",
   "test/opvs/equivalence",
   "test/parallel-runs",
+  "test/receipts-crash",
   "test/redaction",
+  "test/reliability/rel-r3.alone",
+  "test/reliability/rel-r7",
+  "test/reliability/rel-r11-lists",
+  "test/security/import-mutations",
 ];
 
 const { values, positionals } = parseArgs({

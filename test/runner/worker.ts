@@ -8,8 +8,8 @@ import { after, describe } from "node:test";
 import { pathToFileURL } from "node:url";
 import { root, send, type ToWorker } from "./protocol.ts";
 
-/** For a file, and for each test in it that has no timeout of its own. */
-const timeoutMs = 120_000;
+/** For a file, and for each test in it that has no timeout of its own. `seed.ts` would load what few files need. */
+const timeoutMs = process.env.BRIDLE_TEST_THOROUGH === "1" ? 900_000 : 120_000;
 
 process.on("message", (message: ToWorker) => {
   if ("end" in message) return process.exit();
