@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { fixtureAgents } from "./support/cli.ts";
 import { Client, errorOf, isFinal, type Json, until } from "./support/client.ts";
 import { agentModule, makeProject, type TestProject } from "./support/project.ts";
-import { startProcess, type TestProcess } from "./support/server.ts";
+import { adminKey, startProcess, type TestProcess } from "./support/server.ts";
 
 const asks = (question: string) => `const answer = await ctx.ask(${JSON.stringify(question)});
     return \`\${word}: \${answer}\`;`;
@@ -202,6 +202,31 @@ export default defineConfig({ port: 1, agents: ["agents/*.ts", "more/extra.ts"] 
     server = await startProcess({ command: "dev", args: [], cwd: project.path });
     client = new Client(server);
     assert.equal(await answered(open), "restarted: x");
+  });
+
+  test("CON-18 crashed from the console, it comes back at its address, and its tasks go on", async () => {
+    // Given one task that waits and one that works, when the server is crashed by those who may, then the same command
+    // takes the place of the process, and both tasks end.
+    const waiting = await start("asker");
+    const working = await client.rehearse(session.id, "step first", "sleep 700", "return slept");
+    const crash = (key: string | null) =>
+      fetch(`${server.url}/console/crash`, {
+        method: "POST",
+        headers: key === null ? {} : { Authorization: `Bearer ${key}` },
+      });
+    const { key } = await client.createKey({ scopes: ["tasks:write"] });
+    assert.deepEqual([(await crash(null)).status, (await crash(key)).status], [401, 403]);
+    const starts = () => server.output().split("is ready, for development").length - 1;
+    const before = starts();
+    assert.equal((await crash(adminKey)).status, 202);
+    await until(
+      async () => starts(),
+      (count) => count === before + 1,
+    );
+    assert.match(server.output(), /The server was crashed from the console/);
+    assert.deepEqual([server.process.exitCode, server.process.signalCode], [null, null]);
+    assert.equal(await answered(waiting), "restarted: x");
+    assert.equal(await outputOf(working), "slept");
   });
 });
 

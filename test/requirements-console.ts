@@ -30,6 +30,8 @@ export const consoleRequirements: readonly Requirement[] = section("Bridle", "Th
     "A run that ended is replayed with other values for its steps, which are checked first; both runs are shown beside each other.",
   "CON-17":
     "Personas, schedules, quotas, connectors, vaults and the audit log are looked after in the browser; nothing is saved unseen.",
+  "CON-18":
+    "bridle dev on loopback is crashed from the console after a confirmation, comes back at its addresses, and loses no task.",
   "CON-14":
     "Receipts and exports from anywhere are verified in the browser, with keys of the reader's choice.",
 });

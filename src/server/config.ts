@@ -143,6 +143,8 @@ export interface ServerConfig {
   /** What holds for the gateway. */
   gateway: GatewaySettings;
   metrics: MetricsAccess;
+  /** Ends the process on the spot and starts it again, for the console's "Crash it"; null does not offer it. */
+  crash: (() => void) | null;
 }
 
 export const builtInAgentsChoices = ["on", "off", "auto"] as const;
@@ -204,4 +206,5 @@ export const defaultConfig = {
   publicGrpcUrl: null,
   gateway: gatewayDefaults,
   metrics: "auth",
+  crash: null,
 } as const satisfies Omit<ServerConfig, "logger" | "models">;

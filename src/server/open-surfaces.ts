@@ -185,7 +185,7 @@ function surfacesOf(config: ServerConfig, beneath: Beneath, parts: SurfaceParts)
     { plugin: cards(opvs, { kernel, facts }) },
     {
       plugin: consoleSurface({
-        ...{ kernel, adminKey, sessions, links, version, isHttps },
+        ...{ kernel, adminKey, sessions, links, version, isHttps, crash: config.crash },
         assets: new ConsoleAssets(consoleFolder),
       }),
     },

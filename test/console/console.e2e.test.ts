@@ -13,8 +13,9 @@ const kilobyte = 1000;
 
 describe("the console", { skip: noBrowser }, () => {
   let world: ConsoleWorld;
+  const crashes: number[] = [];
   before(async () => {
-    world = await startConsole({ config: { metrics: "auth" } });
+    world = await startConsole({ config: { metrics: "auth", crash: () => crashes.push(Date.now()) } });
   });
   after(() => world[Symbol.asyncDispose]());
 
@@ -219,7 +220,7 @@ describe("the console", { skip: noBrowser }, () => {
     await page.close();
   });
 
-  test("CON-6 a run is denied with a reason, canceled, forked, and copied without a key", async () => {
+  test("CON-6, CON-18 a run is denied with a reason, canceled, forked, and copied without a key", async () => {
     const denied = await rehearse("approve delete everything");
     const opened = await openAs(`/runs/${denied.id}`);
     const { page } = opened;
@@ -242,6 +243,13 @@ describe("the console", { skip: noBrowser }, () => {
       const copied = String(await page.evaluate("navigator.clipboard.readText()"));
       assert.ok(copied.includes(has) && !copied.includes(adminKey), copied);
     }
+    await page.getByRole("button", { name: "Actions" }).click();
+    await page.getByRole("menuitem", { name: "Crash the server…" }).click();
+    assert.deepEqual(crashes, []);
+    await page.getByRole("button", { name: "Crash it" }).click();
+    await page.getByText("The server is gone").waitFor();
+    assert.equal(crashes.length, 1);
+    await page.getByRole("button", { name: "Close" }).click();
     await page.getByRole("button", { name: "Cancel", exact: true }).click();
     await page.getByLabel("Reason (optional)").fill("no longer needed");
     await page.getByRole("button", { name: "Cancel the run" }).click();

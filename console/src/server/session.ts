@@ -13,6 +13,7 @@ export interface Session {
   persona_ids: string[] | null;
   expires_at: string | null;
   version: string;
+  can_crash: boolean;
 }
 
 /** The half of the session that this origin keeps: it opens nothing without the cookie. */
@@ -104,6 +105,12 @@ export async function restoreSession(): Promise<void> {
   const response = await call("/console/session", {});
   if (response.ok) become({ session: await response.json(), hasEnded: false });
   else if (response.status === 401) become({ session: null, hasEnded: true });
+}
+
+/** Ends the server on the spot. It starts again by itself. */
+export async function crashServer(): Promise<void> {
+  const response = await call("/console/crash", { method: "POST" });
+  if (!response.ok) throw new Error((await response.json())?.error?.message ?? response.statusText);
 }
 
 export async function signOut(): Promise<void> {

@@ -46,9 +46,9 @@ export function addDevCommand(program: Command): void {
     program,
     "dev",
     "Start the server for development: agents are loaded again when their files change.",
-    async (serving, development) => {
+    async (serving, development, environment) => {
       const { dev } = await import("../serving/dev.ts");
-      await dev(serving, development);
+      await dev(serving, development, environment);
     },
   );
 }
@@ -57,18 +57,19 @@ function addServingCommand(
   program: Command,
   name: string,
   description: string,
-  run: (serving: Serving, development: Development) => Promise<void>,
+  run: (serving: Serving, development: Development, environment: NodeJS.ProcessEnv) => Promise<void>,
 ): void {
   const command = program.command(name).description(description).addHelpText("after", environmentHelp);
   for (const option of serveOptions) command.addOption(option);
   command.action(async (given: ServeSettings) => {
+    const environment = { ...process.env };
     // Before any code of the project runs.
     const secrets = takeSecrets(process.env);
     const { project, ...development } = await readProject(command, given);
     const settings = command.opts<ServeSettings>();
     const problem = problemWith(settings, secrets.masterKeys, secrets.gatewayKey);
     if (problem !== null) command.error(`error: ${problem}`);
-    await run({ settings, secrets, project }, development);
+    await run({ settings, secrets, project }, development, environment);
   });
 }
 

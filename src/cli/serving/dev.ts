@@ -15,6 +15,7 @@ import { programName } from "../program-name.ts";
 import { knownSecrets, type Serving, serverConfigOf } from "../settings/server-config.ts";
 import { styleFor } from "../terminal/style.ts";
 import { consoleLine } from "./console-link.ts";
+import { crashOf } from "./crash.ts";
 import { freePort } from "./free-port.ts";
 import { interrupted, reloadOnHangup } from "./listening.ts";
 import { agentsOf, listenToRejections, otherAddressLines, stopWhenAsked, whereToFind } from "./running.ts";
@@ -26,13 +27,20 @@ export interface Development {
   command: Command;
 }
 
-export async function dev(given: Serving, { place, modules, command }: Development): Promise<void> {
+/** `environment` is what the command was started with. */
+export async function dev(
+  given: Serving,
+  { place, modules, command }: Development,
+  environment: NodeJS.ProcessEnv,
+): Promise<void> {
   const serving = { ...given, settings: await withFreePorts(given.settings, command) };
   const { settings, project } = serving;
   const logger = createReadableLogger(settings.logLevel, knownSecrets(serving));
   const config = serverConfigOf(serving, logger);
   const builtInAgents = settings.builtInAgents === "auto" ? "on" : settings.builtInAgents;
-  const server = await startServer({ ...config, builtInAgents, agentsMayChange: true });
+  // It is asked for when the server is there.
+  const crash = crashOf({ settings, environment, addresses: () => server });
+  const server: Server = await startServer({ ...config, builtInAgents, agentsMayChange: true, crash });
   const asked = interrupted();
   reloadOnHangup(server);
   listenToRejections(server, logger);

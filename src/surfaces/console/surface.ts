@@ -5,12 +5,15 @@
 
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
+import { requireScope } from "../../kernel/access/authorize.ts";
 import { noteSignIn, noteSignOut } from "../../kernel/audit/sign-ins.ts";
 import { HarnessError } from "../../kernel/core/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { defaultTenantId } from "../../kernel/workspaces/ensure-tenant.ts";
 import type { AdminKeyHolder } from "../../policy/admin-key.ts";
-import type { Caller } from "../../policy/caller.ts";
+import { type Caller, isBound, mayUse } from "../../policy/caller.ts";
 import { presentedBy } from "../credentials.ts";
+import { isLoopbackAddress } from "../loopback.ts";
 import { requireSmallBody } from "../small-body.ts";
 import { checker } from "../validate.ts";
 import type { ConsoleAssets } from "./assets.ts";
@@ -28,6 +31,8 @@ export interface ConsoleOptions {
   version: string;
   /** Whether clients reach the server by https only. */
   isHttps: boolean;
+  /** Ends the process on the spot and starts it again; null where that is not offered. */
+  crash: (() => void) | null;
 }
 
 /** What the page of a session sends beside its cookie. No page of another origin is allowed to (see `http.ts`). */
@@ -62,6 +67,7 @@ export function consoleSurface(options: ConsoleOptions): FastifyPluginAsync {
     app.post("/console/sign-in", small, (request, reply) => signIn(options, request, reply));
     app.post("/console/sign-out", small, (request, reply) => signOut(options, request, reply));
     app.get("/console/session", async (request) => present(await callerOf(options, request), options));
+    app.post("/console/crash", (request, reply) => crashNow(options, request, reply));
     app.get("/console/*", (request, reply) => {
       const { "*": name = "" }: { "*"?: string } = Object(request.params);
       if (!assets.has(name) || name === "index.html") throw nothingHere();
@@ -131,8 +137,28 @@ async function callerOf({ kernel }: ConsoleOptions, request: FastifyRequest): Pr
   throw new HarnessError("unauthenticated", "You are not signed in.");
 }
 
+/** For whoever runs the server, on the machine that it runs on. */
+async function crashNow(options: ConsoleOptions, request: FastifyRequest, reply: FastifyReply) {
+  const { crash } = options;
+  if (crash === null) throw nothingHere();
+  const caller = await callerOf(options, request);
+  requireScope(caller, "admin");
+  if (!mayCrash(caller, options) || !isLoopbackAddress(request.ip)) {
+    throw new HarnessError(
+      "permission_denied",
+      "Only unbound keys of the default tenant crash the server, and only from the machine that it runs on.",
+    );
+  }
+  reply.raw.once("finish", () => setImmediate(crash));
+  return reply.code(202).send({ object: "server_crash" });
+}
+
+function mayCrash(caller: Caller, { crash }: ConsoleOptions): boolean {
+  return crash !== null && mayUse(caller, "admin") && caller.tenantId === defaultTenantId && !isBound(caller);
+}
+
 /** Who it is and what it may do, so that the pages offer that and no more. */
-function present(caller: Caller, { version }: ConsoleOptions): object {
+function present(caller: Caller, options: ConsoleOptions): object {
   return {
     object: "console_session",
     actor: caller.actor,
@@ -143,7 +169,8 @@ function present(caller: Caller, { version }: ConsoleOptions): object {
     agent_names: caller.agentNames ?? null,
     persona_ids: caller.personaIds ?? null,
     expires_at: caller.expiresAt ?? null,
-    version,
+    version: options.version,
+    can_crash: mayCrash(caller, options),
   };
 }
 

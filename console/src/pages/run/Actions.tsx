@@ -11,10 +11,12 @@ import { isFinal } from "../../parts/Status.tsx";
 import { bridle } from "../../server/bridle.ts";
 import { may, useSession } from "../../server/session.ts";
 import { text } from "../../text.ts";
+import { Crash } from "./Crash.tsx";
 import { asClientCode, asCurl, asFixture } from "./copies.ts";
 import type { RunView } from "./log.ts";
+import { agentOf } from "./words.ts";
 
-type Asking = "cancel" | "fork" | null;
+type Asking = "cancel" | "fork" | "crash" | null;
 
 export function Actions({ task, view }: { task: Task; view: RunView }) {
   const { session } = useSession();
@@ -32,6 +34,11 @@ export function Actions({ task, view }: { task: Task; view: RunView }) {
       <span role="status" className="quiet">
         {said}
       </span>
+      {session?.can_crash && isTour(task) && !isFinal(task.status) && (
+        <button type="button" className="button" onClick={() => setAsking("crash")}>
+          {text.run.crashConfirm}
+        </button>
+      )}
       {mayWrite && !isFinal(task.status) && (
         <button type="button" className="button button--danger" onClick={() => setAsking("cancel")}>
           {actions.cancel}
@@ -49,6 +56,7 @@ export function Actions({ task, view }: { task: Task; view: RunView }) {
         <DropdownMenu.Portal>
           <DropdownMenu.Content className="menu" align="end" sideOffset={6} collisionPadding={12}>
             {may(session, "sessions:write") && <Item onSelect={() => setAsking("fork")}>{actions.fork}</Item>}
+            {session?.can_crash && <Item onSelect={() => setAsking("crash")}>{actions.crash}</Item>}
             <Item onSelect={() => void copy(asCurl(task))}>{actions.curl}</Item>
             <Item onSelect={() => void copy(asClientCode(task))}>{actions.client}</Item>
             <Item onSelect={() => void copy(asFixture(task, view))}>{actions.fixture}</Item>
@@ -56,9 +64,15 @@ export function Actions({ task, view }: { task: Task; view: RunView }) {
         </DropdownMenu.Portal>
       </DropdownMenu.Root>
       {asking === "cancel" && <CancelDialog task={task} onClose={() => setAsking(null)} />}
+      {asking === "crash" && <Crash onClose={() => setAsking(null)} />}
       {asking === "fork" && <ForkDialog task={task} onClose={() => setAsking(null)} />}
     </div>
   );
+}
+
+/** The agent that shows what the server does: being killed is part of it. */
+function isTour(task: Task): boolean {
+  return agentOf(task).name === "tour";
 }
 
 function Item({ onSelect, children }: { onSelect(): void; children: string }) {
