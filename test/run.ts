@@ -26,8 +26,8 @@ const slowest = [
   "test/crash.e2e.test.ts",
 ];
 
-/** A worker that says nothing for so long hangs, and what it started with it. */
-const silenceMsMax = 130_000;
+/** A worker that begins and ends no test for so long hangs, and what it started with it. */
+const silenceMsMax = 120_000;
 
 const { values: options, positionals: paths } = parseArgs({
   allowPositionals: true,
@@ -109,6 +109,7 @@ async function startWorker(): Promise<ChildProcess> {
     execArgv: [
       `--test-reporter=${moduleUrl("reporter.ts")}`,
       "--test-reporter-destination=/dev/null",
+      `--import=${moduleUrl("tracking.ts")}`,
       `--import=${moduleUrl("seed.ts")}`,
     ],
     env: {
@@ -162,8 +163,8 @@ function runFile(worker: ChildProcess, file: string): Promise<boolean> {
       if (failed.length > 0 || options.verbose) process.stdout.write(output);
       resolve(isUsable);
     }
-    function lose(reason: string): void {
-      failed.push({ name: current, at: file, reason });
+    function lose(reason: string, name = current): void {
+      failed.push({ name, at: file, reason });
       killGroup(worker);
       end(false);
     }
@@ -179,6 +180,7 @@ function runFile(worker: ChildProcess, file: string): Promise<boolean> {
         if (options.verbose) console.log(`  ✔ ${message.name} (${message.seconds.toFixed(2)} s)`);
       }
       if (message.type === "failed") failed.push(message.failure);
+      if (message.type === "uncaught") lose(`Nobody caught this error:\n${message.reason}`, file);
       if (message.type === "diagnostic" && options.verbose) console.log(`    ℹ ${message.message}`);
       if (message.type === "done") {
         if (count.passed + count.skipped + failed.length === 0) {

@@ -21,6 +21,8 @@ export type FromWorker =
   | { type: "passed"; name: string; seconds: number; isSkipped: boolean }
   | { type: "failed"; failure: Failure }
   | { type: "diagnostic"; message: string }
+  /** An error that nobody caught. */
+  | { type: "uncaught"; reason: string }
   /** The file is done; how much CPU it took, with the processes that it started. */
   | { type: "done"; cpuSeconds: number };
 

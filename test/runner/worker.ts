@@ -6,22 +6,32 @@
 import { join } from "node:path";
 import { after, describe } from "node:test";
 import { pathToFileURL } from "node:url";
+import { inspect } from "node:util";
 import { root, send, type ToWorker } from "./protocol.ts";
+import { isTrackingPromises, trackPromises } from "./tracking.ts";
 
 /** For a file, and for each test in it that has no timeout of its own. `seed.ts` would load what few files need. */
-const timeoutMs = process.env.BRIDLE_TEST_THOROUGH === "1" ? 900_000 : 120_000;
+const timeoutMs = process.env.BRIDLE_TEST_THOROUGH === "1" ? 900_000 : 300_000;
 
 process.on("message", (message: ToWorker) => {
   if ("end" in message) return process.exit();
   const { file } = message;
   void describe(file, { timeout: timeoutMs }, async () => {
     const env = { ...process.env };
+    trackPromises(true);
     await import(pathToFileURL(join(root, file)).href);
+    trackPromises(false);
     // What one file sets in the environment is not there for the next.
     after(() => {
       process.env = env;
     });
   });
 });
+
+/** While promises are not followed, node:test does not know whose it is. */
+function reportUncaught(error: unknown): void {
+  if (!isTrackingPromises) send({ type: "uncaught", reason: inspect(error) });
+}
+process.on("uncaughtException", reportUncaught).on("unhandledRejection", reportUncaught);
 
 send({ type: "ready" });
