@@ -36,10 +36,10 @@ import {
   presentPushConfig,
   presentRecord,
   presentSecret,
+  presentSessionFacts,
   presentSkill,
   presentTask,
   presentVault,
-  presentWithoutRanges,
   redacted,
   seesInternal,
   type Viewer,
@@ -148,12 +148,8 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
     case "task.failed":
     case "task.canceled":
       return { ...event.payload, outcome: presentOutcomeSummary(event.resource.id, event.payload.outcome) };
-    case "session.created": {
-      const session = presentWithoutRanges(event.payload.session);
-      return {
-        session: { ...session, transcript: `/v1/sessions/${session.id}/messages`, last_event_id: null },
-      };
-    }
+    case "session.created":
+      return { session: { ...presentSessionFacts(event.payload.session), last_event_id: null } };
     case "session.truncated": {
       const { ranges: _, ...shown } = event.payload;
       return shown;

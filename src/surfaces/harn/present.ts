@@ -3,6 +3,7 @@
  * caller may not see is replaced by a descriptor which shows that it exists.
  */
 
+import type { TObject } from "typebox";
 import type { ReadProof } from "../../kernel/approvals/read-proof.ts";
 import { unsealShown } from "../../kernel/core/content.ts";
 import { eventId } from "../../kernel/core/events.ts";
@@ -32,6 +33,15 @@ import type { LoadedSkill } from "../../kernel/skills/skills.ts";
 import { outcomeFacts } from "../../kernel/tasks/outcomes.ts";
 import { type Caller, mayUse } from "../../policy/caller.ts";
 import type { JsonValue, Position, TenantStore } from "../../store/port.ts";
+import { PermissionRequest } from "./schemas-approvals.ts";
+import { ApiKey } from "./schemas-keys.ts";
+import { Connector, Memory, Skill } from "./schemas-knowledge.ts";
+import { Persona } from "./schemas-policy.ts";
+import { PushConfig } from "./schemas-push.ts";
+import { Session } from "./schemas-session.ts";
+import { Task } from "./schemas-task.ts";
+import { Vault } from "./schemas-vault.ts";
+import { Artifact } from "./schemas-workspace.ts";
 
 export interface Viewer extends Pick<Kernel, "store" | "approvals"> {
   caller: Caller;
@@ -50,16 +60,23 @@ export function presentRecord<R extends { tenant_id: string }>(record: R): Omit<
   return shown;
 }
 
-export function presentApiKey({ hash: _, previous, rotations: __, ...shown }: ApiKeyRecord): Wire {
-  return previous == null ? shown : { ...shown, previous_key_expires_at: previous.until };
+/** The members that the schema names, in the order of the record; a record's others are shown to nobody. */
+function pick(schema: TObject, record: object): Wire {
+  return Object.fromEntries(
+    Object.entries(record).filter(([name]) => Object.hasOwn(schema.properties, name)),
+  );
+}
+
+export function presentApiKey(key: ApiKeyRecord): Wire {
+  const shown = pick(ApiKey, key);
+  return key.previous == null ? shown : { ...shown, previous_key_expires_at: key.previous.until };
+}
+
+export function presentPersona(persona: PersonaRecord): Wire {
+  return pick(Persona, persona);
 }
 
 /** A branch that nobody merged or gave up is open. */
-export function presentPersona(persona: PersonaRecord): Wire {
-  const { past_versions: _, ...shown } = presentRecord(persona);
-  return shown;
-}
-
 export function presentBranch(branch: BranchRecord): Wire {
   return { state: "open", worktree_uri: null, ...presentRecord(branch) };
 }
@@ -73,21 +90,10 @@ const connectorAuth: Record<ConnectorProvider, string> = {
 };
 
 export function presentConnector(connector: ConnectorRecord): Wire {
-  const {
-    sealed_secret: _,
-    data_key: __,
-    own_session_id,
-    deleted_at: ___,
-    set_up_by: ____,
-    emits = "task",
-    polling = null,
-    polled = null,
-    failure = null,
-    ...shown
-  } = presentRecord(connector);
+  const { own_session_id, emits = "task", polling = null, polled = null, failure = null } = connector;
   const isSentTo = connector.provider !== "polling";
   return {
-    ...shown,
+    ...pick(Connector, connector),
     ...{ emits, polling, failure },
     polled: polled === null ? null : { cursor: polled.cursor },
     auth: { scheme: connectorAuth[connector.provider] },
@@ -100,24 +106,13 @@ export function presentConnector(connector: ConnectorRecord): Wire {
 
 /** How telling a webhook goes; what it takes to reach it is shown to nobody. */
 export function presentPushConfig(config: PushConfigRecord): Wire {
-  const {
-    sealed_secrets: _,
-    data_key: __,
-    revision: ___,
-    trace: ____,
-    with_history: _____,
-    with_artifacts: ______,
-    deleted_at: _______,
-    ...shown
-  } = presentRecord(config);
-  return shown;
+  return pick(PushConfig, config);
 }
 
 /** A memory that is not public is there for all who may see its owner; what it says is not. */
 export function presentMemory(memory: MemoryRecord, viewer: Viewer): Wire {
-  const { deleted_at: _, ...shown } = presentRecord(memory);
   const place = `${memory.id} ${memory.updated_at}`;
-  return { ...shown, content: presentContent(memory, { ...viewer, place }) };
+  return { ...pick(Memory, memory), content: presentContent(memory, { ...viewer, place }) };
 }
 
 export function presentContent(
@@ -129,10 +124,7 @@ export function presentContent(
 }
 
 export function presentSkill(skill: SkillRecord | LoadedSkill, startedAt: string): Wire {
-  if ("object" in skill) {
-    const { deleted_at: _, ...shown } = presentRecord(skill);
-    return shown;
-  }
+  if ("object" in skill) return pick(Skill, skill);
   const { agent, id, name, description, input_schema, output_schema } = skill;
   return {
     ...{ id, name, description, input_schema, output_schema },
@@ -156,13 +148,12 @@ export function cameWithServer(object: string, startedAt: string): Wire {
 
 /** What is sealed is shown to nobody. */
 export function presentVault(vault: VaultRecord): Wire {
-  const { data_key, serial: _, secrets, login: __, source = null, ...shown } = presentRecord(vault);
   return {
-    ...shown,
-    source,
-    secret_count: secrets.length,
-    data_key_version: data_key.version,
-    master_key_id: data_key.kid,
+    ...pick(Vault, vault),
+    source: vault.source ?? null,
+    secret_count: vault.secrets.length,
+    data_key_version: vault.data_key.version,
+    master_key_id: vault.data_key.kid,
   };
 }
 
@@ -218,39 +209,16 @@ function hashFor({ approvals, caller, place }: Onlooker, content: unknown): stri
 }
 
 export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wire> {
-  const {
-    agent: _,
-    pending,
-    parked,
-    host_calls,
-    handoff_ids,
-    runnable_since: __,
-    status_at: _______,
-    context_id: ________,
-    trace: _________,
-    shell: __________,
-    submitter: ___________,
-    parent_step: ___,
-    policy,
-    quota_ids,
-    granted_quota_ids: _____,
-    exhausted_quota_ids: ______,
-    replay,
-    retry_of,
-    signals: _______________,
-    input,
-    outcome,
-    ...shown
-  } = presentRecord(task);
+  const { retry_of, outcome, quota_ids, replay } = task;
   return {
-    ...shown,
+    ...pick(Task, task),
     ...(retry_of === undefined ? {} : { retry_of: presentRetry(retry_of) }),
-    input: await presentInput(input, viewer),
+    input: await presentInput(task.input, viewer),
     receipt_id: outcome?.receipt_id ?? null,
     outcome_id: outcome === null ? null : outcomeIdOf(task.id),
     quota_id: quota_ids[0] ?? null,
     replay: replay === null ? null : presentPlan(replay),
-    waiting_for: waitingFor({ pending, parked, host_calls, handoff_ids, policy }),
+    waiting_for: waitingFor(task),
   };
 }
 
@@ -273,18 +241,13 @@ async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> 
   return await presentMessage(document.body as MessageRecord, viewer);
 }
 
-interface Waiting extends Pick<TaskRecord, "pending" | "parked" | "policy"> {
-  host_calls: TaskRecord["host_calls"] | undefined;
-  handoff_ids: TaskRecord["handoff_ids"] | undefined;
-}
-
 function waitingFor({
   pending,
   parked,
   host_calls: hostCalls = [],
   handoff_ids: handoffIds = [],
   policy,
-}: Waiting): Wire | null {
+}: TaskRecord): Wire | null {
   if (pending !== null) {
     const isSigned = pending.kind === "approval" && demandsHarp(policy.approval_policy);
     return {
@@ -322,30 +285,27 @@ export async function presentSession(
   viewer: Viewer,
   writtenAt: Position | null = null,
 ): Promise<Wire> {
-  const shown = presentWithoutRanges(session);
   const last = writtenAt ?? (await lastPosition(ownStore(viewer), session.id));
   return {
     memory_ids: [],
     skill_ids: [],
-    ...shown,
-    transcript: `/v1/sessions/${session.id}/messages`,
+    ...presentSessionFacts(session),
     last_event_id: last === null ? null : eventId(last),
   };
 }
 
-/** Where in the log the transcript is, is the harness's own business. */
-export function presentWithoutRanges(session: SessionRecord) {
-  const {
-    ranges: _,
-    context_id: __,
-    compactions = [],
-    erasure = null,
-    created_by: ___,
-    ...shown
-  } = presentRecord(session);
-  return { ...shown, compactions: compactions.map(presentCompaction), erasure };
+/** What a session says of itself, also in events. */
+export function presentSessionFacts(session: SessionRecord): Wire {
+  const { compactions = [], erasure = null } = session;
+  return {
+    ...pick(Session, session),
+    compactions: compactions.map(presentCompaction),
+    erasure,
+    transcript: `/v1/sessions/${session.id}/messages`,
+  };
 }
 
+/** Where in the log the transcript is, is the harness's own business. */
 export function presentCompaction({ ranges: _, ...shown }: Compaction): Omit<Compaction, "ranges"> {
   return shown;
 }
@@ -371,8 +331,7 @@ export async function presentTruncation(
 }
 
 export function presentPermissionRequest(request: PermissionRequestRecord): Wire {
-  const { step: _, binding: __, exchanges: ___, use: ____, ...shown } = presentRecord(request);
-  return { ...shown, approvers: exchangesOf(request).map(presentExchange) };
+  return { ...pick(PermissionRequest, request), approvers: exchangesOf(request).map(presentExchange) };
 }
 
 export function presentProof({ request, artifacts, refusal }: ReadProof): Wire {
@@ -402,8 +361,7 @@ export async function presentArtifact(artifact: ArtifactRecord, viewer: Viewer):
 }
 
 export function presentNewArtifact(artifact: ArtifactRecord): Wire {
-  const { blob: _, in_receipt: __, is_upload: ___, is_file: ____, ...shown } = presentRecord(artifact);
-  return { branch_id: null, ...shown, receipt_id: null };
+  return { branch_id: null, ...pick(Artifact, artifact), receipt_id: null };
 }
 
 /** The outcome of a task that has one. */

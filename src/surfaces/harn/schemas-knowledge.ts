@@ -170,6 +170,8 @@ export const Connector = Envelope("connector", {
   ),
   target_persona_id: Nullable(Type.String()),
   target_session_id: Nullable(Type.String()),
+  /** The API key it was made with. */
+  created_by_key_id: Type.Optional(Type.String()),
   secret: Type.Optional(Nullable(Type.String())),
 });
 export const UpdateConnectorRequest = Type.Object({

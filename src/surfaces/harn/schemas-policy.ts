@@ -79,6 +79,8 @@ export const Persona = Envelope("persona", {
   autonomy_tier: tier,
   receipt_policy: receiptPolicy,
   module_ref: Type.Optional(Type.String()),
+  /** The API key it was made with. */
+  created_by_key_id: Type.Optional(Type.String()),
   ...policyFields,
   /** What is going to be changed once the approvers agree. */
   pending_change: Type.Optional(

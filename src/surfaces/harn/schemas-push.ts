@@ -19,4 +19,6 @@ export const PushConfig = Envelope("push_config", {
   attempts: Count,
   next_attempt_at: Nullable(Type.String({ format: "date-time" })),
   last_error: Nullable(Type.String()),
+  /** The API key it was made with. */
+  created_by_key_id: Type.Optional(Type.String()),
 });
