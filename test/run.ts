@@ -27,7 +27,7 @@ const slowest = [
 ];
 
 /** A worker that begins and ends no test for so long hangs, and what it started with it. */
-const silenceMsMax = 120_000;
+const silenceMsMax = process.env.BRIDLE_TEST_THOROUGH === "1" ? 910_000 : 120_000;
 
 const { values: options, positionals: paths } = parseArgs({
   allowPositionals: true,
