@@ -168,6 +168,9 @@ test("SIG-5 a signal to a task that has ended, or with a wrong name, is refused"
   assert.equal(errorOf(await signal(task, "paid"), 400).code, "invalid_state_transition");
   const open = await begin("two");
   assert.equal(errorOf(await signal(open, "not a name"), 400).param, "name");
+  // What nobody has waited for yet is kept, within bounds.
+  for (let n = 0; n < 100; n++) assert.equal((await signal(open, "other", n)).status, 202);
+  assert.match(errorOf(await signal(open, "other"), 409).message, /takes no more/);
   await client.post(`/v1/tasks/${open.id}/cancel`);
 });
 
