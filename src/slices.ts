@@ -65,6 +65,7 @@ export async function pauseIfLate(): Promise<void> {
 export function abandonSlice(): void {
   begun = null;
   end = null;
+  if (frames.length + pages.length > 0) begin();
 }
 
 function isUsedUp(since: number): boolean {

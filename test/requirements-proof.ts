@@ -10,4 +10,8 @@ export const proofRequirements: readonly Requirement[] = [
     "SIM-3":
       "A run that waits for one thing after the other is dropped from memory only with a note of what it waits for.",
   }),
+  ...section("Bridle", "Soak", {
+    "SOA-1":
+      "What is acknowledged over any protocol is done once, though the server is killed, stopped, cut off and out of disk.",
+  }),
 ];

@@ -117,6 +117,7 @@ class Simulation {
       if (machine.now > endAtMs) throw new Error(`stuck: ${this.#whatIsLeft()}`);
     }
     this.#heal();
+    machine.owner = this.#running?.owner ?? machine.outside;
     let isChecked = false;
     const checked = endProblems(this.#ended()).finally(() => {
       isChecked = true;
@@ -198,7 +199,7 @@ class Simulation {
         const store = this.#disk.open(owner, () => this.#kill(owner));
         startProcess(this.#installation, store).then(
           (kernel) => {
-            if (!owner.isDead) this.#running = { owner, kernel };
+            if (owner === this.#newest) this.#running = { owner, kernel };
           },
           (error: unknown) => {
             this.#installation.complaints.push(`${owner.name} did not start: ${error}`);
@@ -211,7 +212,12 @@ class Simulation {
   }
 
   #kill(owner: Owner): void {
+    const { machine } = this;
+    const current = machine.owner;
+    // Others may be waiting for the end of a slice that the dead one began.
+    machine.owner = machine.outside;
     abandonSlice();
+    machine.owner = current;
     owner.die();
   }
 
@@ -220,7 +226,11 @@ class Simulation {
     if (this.#running?.owner === owner) this.#running = null;
     if (this.#newest !== owner) return;
     const { machine } = this;
-    machine.after(20 + machine.below(300), () => this.#start(), machine.outside);
+    const startAgain = () => {
+      // Unless somebody else was faster.
+      if (this.#newest === owner) this.#start();
+    };
+    machine.after(20 + machine.below(300), startAgain, machine.outside);
   }
 
   #fate(): WriteFate {

@@ -11,6 +11,10 @@ export interface TcpProxy extends AsyncDisposable {
   loseAnswers(count: number): void;
   /** Hands back nothing more on the connections that are open now, and keeps them open. */
   silence(): void;
+  /** Hands back everything so much later from now on. */
+  delay(ms: number): void;
+  /** Hangs up all connections. */
+  cut(): void;
   /** Connections that clients have made. */
   connections(): number;
   /** Answers that were lost. */
@@ -20,12 +24,15 @@ export interface TcpProxy extends AsyncDisposable {
 export async function startTcpProxy(url: string): Promise<TcpProxy> {
   let target = new URL(url);
   let toLose = 0;
+  let delayMs = 0;
   let lost = 0;
   let connections = 0;
   const open = new Set<Socket>();
   const silenced = new WeakSet<Socket>();
   const server = createServer((client) => {
     connections += 1;
+    let dueAt = 0;
+    let onTheirWay = 0;
     const upstream = connect(Number(target.port), target.hostname);
     for (const [socket, other] of [
       [client, upstream],
@@ -46,7 +53,17 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
         lost += 1;
         client.destroy();
       } else {
-        client.write(bytes);
+        // Behind what is still on its way, however long that takes.
+        dueAt = Math.max(dueAt, performance.now() + delayMs);
+        const waitMs = dueAt - performance.now();
+        if (waitMs <= 0 && onTheirWay === 0) client.write(bytes);
+        else {
+          onTheirWay += 1;
+          setTimeout(() => {
+            onTheirWay -= 1;
+            client.write(bytes);
+          }, waitMs);
+        }
       }
     });
     client.on("close", () => upstream.destroy());
@@ -65,6 +82,12 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     },
     silence() {
       for (const socket of open) silenced.add(socket);
+    },
+    delay(ms) {
+      delayMs = ms;
+    },
+    cut() {
+      for (const socket of open) socket.destroy();
     },
     connections: () => connections,
     lost: () => lost,

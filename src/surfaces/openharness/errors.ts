@@ -47,7 +47,8 @@ const kernelErrors: Record<ErrorCode, WireCode> = {
   internal_error: "internal_error",
   upstream_unavailable: "engine_unavailable",
   service_unavailable: "engine_unavailable",
-  write_outcome_unknown: "internal_error",
+  // Every request has an id, under which it is recognized when it comes again.
+  write_outcome_unknown: "engine_unavailable",
   deadline_exceeded: "engine_timeout",
 };
 
@@ -66,7 +67,7 @@ const httpStatuses: Partial<Record<ErrorCode, number>> = {
   rate_limited: 429,
   internal_error: 500,
   service_unavailable: 503,
-  write_outcome_unknown: 500,
+  write_outcome_unknown: 503,
 };
 
 /** The body is of a type that is not read here. */
