@@ -1,6 +1,6 @@
 /** What a clone runs, `lib/`: made when it is missing, and again when a source has changed. */
 
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
@@ -42,7 +42,21 @@ const products: readonly Product[] = [
   },
 ];
 
-/** The folder of a bundle and a console that are as new as the sources. */
+/**
+ * The module of the command, of a bundle and a console that are as new as the sources. Without the packages that make them
+ * (`npm ci --omit=dev`) it is the source itself, which Node.js runs as it is.
+ */
+export async function freshMain(): Promise<string> {
+  if (!products.every(isFresh) && !existsSync(join(root, "node_modules/esbuild"))) {
+    process.stderr.write(
+      "Without development packages Bridle runs from its sources, and without the web console; `npm ci` installs them.\n",
+    );
+    return join(root, "src/cli/main.ts");
+  }
+  return join(await freshBundle(), "main.js");
+}
+
+/** The folder of both. */
 export async function freshBundle(): Promise<string> {
   for (const product of products) if (!isFresh(product)) await renew(product);
   return folder;

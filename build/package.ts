@@ -13,7 +13,7 @@ import { buildConsole } from "./console.ts";
 
 /** Copied as they are. The files of a new project are somebody's source, not ours to compile. */
 const copied = [
-  "src/cli/init/template",
+  ...["src/cli/init/template", "src/cli/init/templates"],
   "docs",
   ...["README.md", "LICENSE", "CHANGELOG.md", "AGENTS.md", "llms.txt"],
 ];

@@ -6,6 +6,9 @@ import { mkdir, readdir, readFile, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { settingNames } from "../src/cli/settings/config-settings.ts";
+import { assertPersonas, loadProject } from "../src/project/load.ts";
+import { ProjectModules } from "../src/project/modules.ts";
 import { bridle, type Ended, errorLine, errorLines, run, succeeded } from "./support/cli.ts";
 import { Client, isFinal } from "./support/client.ts";
 import { makeProject } from "./support/project.ts";
@@ -13,15 +16,29 @@ import { startProcess, temporaryDirectory } from "./support/server.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
 const files = [
+  ".dockerignore",
+  ".env.example",
+  ".github/workflows/ci.yml",
   ".gitignore",
   "AGENTS.md",
+  "Dockerfile",
   "README.md",
   "agents/hello.test.ts",
   "agents/hello.ts",
   "bridle.config.ts",
+  "compose.postgres.yaml",
+  "compose.yaml",
   "package.json",
   "tsconfig.json",
 ];
+
+const agentOf = {
+  hello: "hello",
+  assistant: "orders",
+  approvals: "publisher",
+  a2a: "desk",
+  nightly: "nightly",
+};
 
 /** As `npm install` would, without a network. */
 async function install(project: string): Promise<void> {
@@ -37,7 +54,7 @@ describe("a project that bridle init made", () => {
   before(async () => {
     place = await temporaryDirectory();
     project = join(place.path, "my-agents");
-    said = succeeded(await bridle(["init", "my-agents"], { cwd: place.path }));
+    said = succeeded(await bridle(["init", "my-agents", "--link"], { cwd: place.path }));
     await install(project);
   });
 
@@ -61,10 +78,10 @@ describe("a project that bridle init made", () => {
     const { name, dependencies } = JSON.parse(await read("package.json"));
     assert.equal(name, "my-agents");
     assert.equal(dependencies.bridle, `file:${root}`);
-    assert.ok(said.includes(`the Bridle in ${root},`), "the reference is told");
+    assert.ok(said.includes(`the Bridle in ${root}, on this machine only.`), "the reference is told");
     assert.match(await read("README.md"), /^# my-agents\n/);
     assert.ok((await read("AGENTS.md")).includes("crashEverywhere"), "assistants are told what matters");
-    assert.deepEqual((await read(".gitignore")).trim().split("\n"), ["node_modules", ".bridle"]);
+    assert.deepEqual((await read(".gitignore")).trim().split("\n"), ["node_modules", ".bridle", ".env"]);
 
     const tests = succeeded(await script("test"));
     assert.match(tests, /\bpass 2$/m);
@@ -90,7 +107,8 @@ test("INI-3 existing files are listed and kept, and overwritten only with --forc
   // Given files that are there, when a project is made, then they are listed and nothing is changed, and with --force
   // they are written over.
   await using project = await makeProject({ "agents/hello.ts": "mine\n", "notes.md": "mine too\n" });
-  const init = (...flags: string[]) => bridle(["init", "--name", "mine", ...flags], { cwd: project.path });
+  const init = (...flags: string[]) =>
+    bridle(["init", "--link", "--name", "mine", ...flags], { cwd: project.path });
   const [line, ...hints] = errorLines(await init(), 1);
   assert.match(line, /nothing was changed.*--force/);
   assert.deepEqual(hints, ["  agents/hello.ts"]);
@@ -99,8 +117,8 @@ test("INI-3 existing files are listed and kept, and overwritten only with --forc
   assert.equal(await read("agents/hello.ts"), "mine\n");
 
   const said = succeeded(await init("--force"));
-  assert.match(said, /^ +agents\/hello\.ts +\(written over\)$/m);
-  assert.doesNotMatch(said, /^ +package\.json.*written over/m);
+  assert.match(said, /^ +agents\/hello\.ts +\(overwritten\)$/m);
+  assert.doesNotMatch(said, /^ +package\.json.*overwritten/m);
   assert.doesNotMatch(said, /^ +cd /m);
   assert.match(await read("agents/hello.ts"), /defineAgent/);
   assert.equal(await read("notes.md"), "mine too\n");
@@ -115,7 +133,7 @@ test("INI-3 --force refuses a link or a file in place of a folder and changes no
   await using project = await makeProject({ "outside.json": "mine\n", "flat/agents": "a file\n", file: "" });
   await mkdir(join(project.path, "linked"));
   await symlink("../outside.json", join(project.path, "linked/package.json"));
-  const init = (folder: string) => bridle(["init", folder, "--force"], { cwd: project.path });
+  const init = (folder: string) => bridle(["init", folder, "--link", "--force"], { cwd: project.path });
   const [linked, flat, file] = await Promise.all([init("linked"), init("flat"), init("file")]);
   assert.match(errorLine(linked, 1), /linked\/package\.json is in the way/);
   assert.match(errorLine(flat, 1), /flat\/agents is not a folder/);
@@ -128,7 +146,7 @@ test("INI-4 an invalid package name, by flag or folder, is refused and creates n
   // Given a name that no package can have, by flag or by folder, when a project is made, then it is refused and nothing
   // is there.
   await using place = await temporaryDirectory();
-  const init = (...args: string[]) => bridle(["init", ...args], { cwd: place.path });
+  const init = (...args: string[]) => bridle(["init", "--link", ...args], { cwd: place.path });
   const refused = await Promise.all([
     init("a", "--name", "My Agents"),
     init("a", "--name", "../up"),
@@ -141,4 +159,37 @@ test("INI-4 an invalid package name, by flag or folder, is refused and creates n
   assert.ok(!existsSync(join(place.path, "a")));
   assert.deepEqual(await readdir(place.path), []);
   succeeded(await init("Upper", "--name", "@team/agents"));
+});
+
+test("INI-5 each template is a project of its own whose files load and name its agent", async () => {
+  // Their rehearsals run with all other tests, in src/cli/init/templates.
+  await using place = await temporaryDirectory();
+  const modules = new ProjectModules();
+  try {
+    for (const [template, agent] of Object.entries(agentOf)) {
+      const said = succeeded(
+        await bridle(["init", template, "--template", template, "--link"], { cwd: place.path }),
+      );
+      assert.match(said, new RegExp(`from the template ${template}:[^]*bridle shell --agent ${agent} `));
+      const directory = join(place.path, template);
+      await install(directory);
+      const loaded = await loadProject({ directory, agents: [], settingNames }, modules);
+      assertPersonas(loaded);
+      assert.ok(
+        loaded.agents.some((one) => one.agent.name === agent),
+        template,
+      );
+      const readme = await readFile(join(directory, "README.md"), "utf8");
+      assert.match(readme, new RegExp(`from the template .${template}.`));
+      for (const file of await readdir(directory, { recursive: true, withFileTypes: true })) {
+        if (!file.isFile() || file.parentPath.includes("node_modules")) continue;
+        const text = await readFile(join(file.parentPath, file.name), "utf8");
+        assert.doesNotMatch(text, /\{\{\w+\}\}/, file.name);
+      }
+    }
+  } finally {
+    modules.close();
+  }
+  const wrong = await bridle(["init", "x", "--template", "chat"], { cwd: place.path });
+  assert.match(errorLines(wrong, 2)[0] ?? "", /--template.*Allowed choices are hello, assistant/);
 });

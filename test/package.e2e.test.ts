@@ -1,12 +1,13 @@
 /** The package, installed: Node.js strips no types under node_modules, so what works here may not work there. */
 
 import assert from "node:assert/strict";
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { cp, mkdir, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { runNode, succeeded } from "./support/cli.ts";
 import { Client, isFinal } from "./support/client.ts";
+import { buildImage } from "./support/dockerfile.ts";
 import { destination, filesToCheck, localLinks } from "./support/docs.ts";
 import { install, linkForTypes, npm, type Packed, pack, root, runBin } from "./support/installed.ts";
 import { startProcess, temporaryDirectory } from "./support/server.ts";
@@ -66,6 +67,15 @@ function packagesUsed(folder: string, files: string): Set<string> {
   return new Set([...imports].map(([, name = ""]) => name));
 }
 
+/** With those whose names begin with a dot. */
+function initFiles(): string[] {
+  return ["src/cli/init/template", "src/cli/init/templates"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => relative(root, join(parentPath, name))),
+  );
+}
+
 describe("the package that is published", () => {
   let place: { path: string } & AsyncDisposable;
   let packed: Packed;
@@ -89,10 +99,9 @@ describe("the package that is published", () => {
     const made =
       /^lib\/[\w-]+\.js(\.map)?$|^lib\/console\/(index\.html|favicon\.svg|assets\/[\w-]+\.(js|css))$|^(src|client|proto)\/.*\.d\.ts$/;
     const rest = paths.filter((path) => !made.test(path));
-    const asTheyAre = globSync(["src/cli/init/template/**/*.*", "docs/**/*.md"], {
-      cwd: root,
-      exclude: ["docs/decisions/**"],
-    });
+    const asTheyAre = globSync(["docs/**/*.md"], { cwd: root, exclude: ["docs/decisions/**"] }).concat(
+      initFiles(),
+    );
     const atTheTop = ["AGENTS.md", "CHANGELOG.md", "LICENSE", "README.md", "llms.txt", "package.json"];
     assert.deepEqual(rest.sort(), [...atTheTop, "THIRD-PARTY-NOTICES.md", ...asTheyAre].sort());
     for (const path of [
@@ -143,9 +152,10 @@ describe("the package that is published", () => {
     // it depends on that version, and only a mistake that is put in is found.
     const npx = await npm(["exec", "--offline", "--", "bridle", "--version"], project);
     assert.equal(succeeded(npx).trim(), version);
-    assert.doesNotMatch(said, /refers to as a file/);
+    assert.match(said, /no registry release yet, so package\.json depends on the package in `vendor\//);
     const manifest = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
-    assert.deepEqual(manifest.dependencies, { bridle: `^${version}` });
+    assert.deepEqual(manifest.dependencies, { bridle: `file:vendor/bridle-${version}.tgz` });
+    assert.ok(statSync(join(project, `vendor/bridle-${version}.tgz`)).size > 1_000_000);
     const tests = await runNode(["--test", "agents/**/*.test.ts"], { cwd: project });
     assert.match(succeeded(tests), /\bpass 2$/m);
 
@@ -183,11 +193,29 @@ describe("the package that is published", () => {
     );
   });
 
-  test("PKG-4 bridle serve from the installed package completes a task after an answer", async () => {
-    // Given a project with the installed package, when bridle serve is started and the agent's question answered, then
-    // the task ends with the greeting.
-    const script = join(project, "node_modules/.bin/bridle");
-    await using server = await startProcess({ script, args: ["serve", "--port", "0"], cwd: project });
+  test("PKG-4, DEP-1 the container of a project with the package completes a task, and writes to /data only", async () => {
+    // `npm ci` of the first stage is what installed the project.
+    const image = await buildImage(project, join(place.path, "image"), {
+      packages: (path) => join(project, path.replace(/^\/app\//, "")),
+    });
+    assert.deepEqual(image.ran, [
+      "npm ci --omit=dev --omit=optional --ignore-scripts",
+      "mkdir /data && chown node:node /data",
+    ]);
+    assert.equal(image.user, "node");
+    const cwd = join(image.root, image.workdir);
+    const files = () => readdirSync(cwd, { recursive: true }).sort();
+    const before = files();
+    const [program, script = "", ...args] = image.command;
+    assert.equal(program, "node");
+    const data = join(place.path, "image-data");
+    // Reached from this machine only.
+    const env = { ...image.env, BRIDLE_DATA: data, BRIDLE_PORT: "0", BRIDLE_HOST: "127.0.0.1" };
+    await using server = await startProcess({ script: join(cwd, script), args, cwd, env });
+    const [, ...check] = image.health;
+    const healthy = (port: string) => runNode(check, { env: { BRIDLE_PORT: port } });
+    assert.equal((await healthy(new URL(server.url).port)).code, 0);
+    assert.equal((await healthy("1")).code, 1);
     const client = new Client(server);
     const session = await client.createSession();
     const task = await client.submit(session.id, "Hi!", { persona_id: "persona_hello" });
@@ -197,6 +225,20 @@ describe("the package that is published", () => {
     const ended = await client.untilTask(task.id, isFinal);
     assert.equal((await client.get(`/v1/outcomes/${ended.outcome_id}`)).body.summary, "Hello, Ada!");
     assert.equal(await server.stop(), 0, server.output());
+    assert.deepEqual(files(), before);
+    assert.ok(existsSync(join(data, "bridle.db")));
+  });
+
+  test("DEP-3 npm create bridle makes a project from a template, as bridle init does", async () => {
+    const creator = join(project, "node_modules/create-bridle");
+    await cp(join(root, "create-bridle"), creator, { recursive: true });
+    const { bin, dependencies } = JSON.parse(readFileSync(join(creator, "package.json"), "utf8"));
+    assert.deepEqual(dependencies, { bridle: version });
+    const script = join(creator, bin["create-bridle"]);
+    const create = (...args: string[]) => runNode([script, ...args], { cwd: place.path });
+    assert.match(succeeded(await create("library", "--template", "a2a", "--link")), /from the template a2a/);
+    assert.ok(existsSync(join(place.path, "library/agents/desk.ts")));
+    assert.equal((await create("library")).code, 1);
   });
 
   test("TOU-4, TOU-9 bridle dev, tour, verification and crash tour work in an empty folder", async (t) => {

@@ -111,7 +111,9 @@ async function programs(folder: string): Promise<string> {
   const bin = join(folder, "bin");
   await mkdir(bin);
   const scripts = {
-    bridle: `exec "${process.execPath}" "${main}" "$@"`,
+    // Packing takes half a minute; what it makes is tested with the package.
+    bridle: `if [ "$1" = init ]; then set -- "$@" --link; fi
+exec "${process.execPath}" "${main}" "$@"`,
     npx: 'exec "$@"',
     npm: `case "$*" in
   install*|ci*) exit 0;;

@@ -1,28 +1,28 @@
-/** The files of a new project: those in `template/`, and those that depend on its name and on this package. */
+/** The files of a new project: those in `template/`, those of the chosen template, and those that depend on its name and on this package. */
 
-import { lstat, mkdir, readFile, writeFile } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import node from "../../../build/node/package.json" with { type: "json" };
 import manifest from "../../../package.json" with { type: "json" };
-import { packageRoot } from "../../package-files.ts";
 import { oneLine } from "../terminal/text.ts";
-
-const packageFolder = fileURLToPath(packageRoot).replace(/\/$/, "");
-const template = join(packageFolder, "src/cli/init/template");
+import { packageFolder, packBridle, tarballPath } from "./pack.ts";
+import { type TemplateName, templates } from "./templates.ts";
 
 /** Kept as they will be, so that they are checked and tested with everything else. */
-const templateFiles = [
-  "tsconfig.json",
-  "bridle.config.ts",
-  "agents/hello.ts",
-  "agents/hello.test.ts",
-  "README.md",
-  "AGENTS.md",
-];
+const common = join(packageFolder, "src/cli/init/template");
+/** Files of `template/` that npm or other tools would take for their own, and where they go. */
+const renamed: Record<string, string> = {
+  "ci.yml": ".github/workflows/ci.yml",
+  dockerignore: ".dockerignore",
+  "env.example": ".env.example",
+};
 
 export interface NewProject {
   folder: string;
   name: string;
+  template: TemplateName;
+  /** Whether the project refers to this Bridle by its path; by default it gets a copy of the package. */
+  link: boolean;
   /** Whether files that are there may be written over. */
   force: boolean;
 }
@@ -51,8 +51,9 @@ export function problemWithName(name: string): string | null {
 }
 
 /** Makes all files or, when one is in the way, none. */
-export async function initProject({ folder, name, force }: NewProject): Promise<MadeFile[]> {
-  const files = await contents(name);
+export async function initProject(project: NewProject): Promise<MadeFile[]> {
+  const { folder, force, link } = project;
+  const files = await contents(project);
   const there = new Set<string>();
   for (const path of files.keys()) {
     const found = await kindOf(join(folder, path));
@@ -62,27 +63,49 @@ export async function initProject({ folder, name, force }: NewProject): Promise<
   }
   if (there.size > 0 && !force) {
     const list = [...there].map((path) => `\n  ${shownPath(folder, path)}`).join("");
-    throw new Error(`nothing was changed, because these are there already; --force writes over them:${list}`);
+    throw new Error(`nothing was changed, because these are there already; --force overwrites them:${list}`);
   }
-  for (const [path, text] of files) {
+  if (!link) files.set(tarballPath, await packBridle());
+  for (const [path, content] of files) {
     const file = join(folder, path);
     await mkdir(dirname(file), { recursive: true });
     // Somebody may have made it in the meantime.
-    await writeFile(file, text, { flag: there.has(path) ? "w" : "wx" });
+    await writeFile(file, content, { flag: there.has(path) ? "w" : "wx" });
   }
   return [...files.keys()].map((path) => ({ path, wasThere: there.has(path) }));
 }
 
-async function contents(name: string): Promise<Map<string, string>> {
-  const files = new Map([["package.json", packageJson(name)]]);
-  for (const path of templateFiles) files.set(path, await readFile(join(template, path), "utf8"));
-  files.set("README.md", (files.get("README.md") ?? "").replace("{name}", name));
+async function contents({ name, template, link }: NewProject): Promise<Map<string, string | Uint8Array>> {
+  const files = new Map<string, string | Uint8Array>([["package.json", packageJson(name, link)]]);
+  for (const folder of [common, join(packageFolder, "src/cli/init/templates", template)]) {
+    const found = await readdir(folder, { recursive: true, withFileTypes: true });
+    for (const { parentPath, name: file } of found.filter((entry) => entry.isFile())) {
+      const path = relative(folder, join(parentPath, file));
+      files.set(renamed[path] ?? path, filledIn(await readFile(join(parentPath, file), "utf8")));
+    }
+  }
   // Not in the template: npm would leave it out of the package.
-  files.set(".gitignore", "node_modules\n.bridle\n");
+  files.set(".gitignore", "node_modules\n.bridle\n.env\n");
   return files;
+
+  function filledIn(text: string): string {
+    return text
+      .replaceAll("{{name}}", name)
+      .replaceAll("{{template}}", template)
+      .replaceAll("{{agent}}", templates[template].agent)
+      .replaceAll("{{vendor}}", link ? "" : `COPY ${tarballPath} ./${tarballPath}\n`)
+      .replaceAll("{{dependency}}", `\n${dependencyNote(link)}\n`);
+  }
 }
 
-function packageJson(name: string): string {
+/** Bridle has no registry release, which is said wherever a newcomer would wonder. */
+function dependencyNote(link: boolean): string {
+  if (link)
+    return `package.json refers to the Bridle in ${packageFolder}, on this machine only. For a project that others can install, make it without --link.`;
+  return `Bridle has no registry release yet, so package.json depends on the package in \`${tarballPath}\`. Commit that file.`;
+}
+
+function packageJson(name: string, link: boolean): string {
   const { "@types/node": nodeTypes, typescript } = manifest.devDependencies;
   const content = {
     name,
@@ -92,20 +115,16 @@ function packageJson(name: string): string {
     engines: manifest.engines,
     scripts: {
       dev: "bridle dev",
+      start: "bridle serve",
       test: 'node --test "agents/**/*.test.ts"',
       check: "tsc --noEmit",
     },
-    dependencies: { bridle: isCheckout() ? `file:${packageFolder}` : `^${manifest.version}` },
+    dependencies: { bridle: link ? `file:${packageFolder}` : `file:${tarballPath}` },
     devDependencies: { "@types/node": nodeTypes, typescript },
-    // Node.js itself, whichever version the machine has: npm installs the package for its platform and links `node`, without a script.
-    optionalDependencies: manifest.optionalDependencies,
+    // Node.js itself, for machines whose own is too old: npm installs the package for its platform and links `node`, without a script.
+    optionalDependencies: node.optionalDependencies,
   };
   return `${JSON.stringify(content, null, 2)}\n`;
-}
-
-/** Whether this is not an installed package but its source, which npm can link to. */
-function isCheckout(): boolean {
-  return !packageFolder.includes("/node_modules/");
 }
 
 async function kindOf(path: string): Promise<"nothing" | "file" | "other"> {
@@ -125,20 +144,19 @@ function shownPath(folder: string, path: string): string {
 }
 
 /** What was made, and how to go on. */
-export function nextSteps(folder: string, name: string, made: readonly MadeFile[]): string {
-  const list = made.map(({ path, wasThere }) => `  ${path}${wasThere ? "   (written over)" : ""}\n`).join("");
-  const from = isCheckout()
-    ? `\nIt uses the Bridle in ${packageFolder}, which package.json refers to as a file.\n`
-    : "";
+export function nextSteps({ folder, name, template, link }: NewProject, made: readonly MadeFile[]): string {
+  const list = made.map(({ path, wasThere }) => `  ${path}${wasThere ? "   (overwritten)" : ""}\n`).join("");
   const isHere = resolve(folder) === process.cwd();
-  return `Made the project ${name}${isHere ? "" : ` in ${oneLine(folder)}`}:
+  return `Made the project ${name}${isHere ? "" : ` in ${oneLine(folder)}`}, from the template ${template}:
 
-${list}${from}
+${list}
+${dependencyNote(link)}
+
 Next:
 ${isHere ? "" : `  cd ${inShell(folder)}\n`}  npm install
   npm test
   npm run dev
-  npx bridle shell --agent hello    (in a second terminal)
+  npx bridle shell --agent ${templates[template].agent}    (in a second terminal)
 `;
 }
 
