@@ -88,6 +88,7 @@ export const errorCodesProduced: Inventory = {
   permission_denied: { by: "a missing scope", ids: ["AUT-2"] },
   resource_not_found: { by: "an unknown id", ids: ["ERR-4"] },
   conflict: { by: "canceling an ended task", ids: ["TSK-7"] },
+  resource_locked: { by: "a session that is being erased", ids: ["ERR-6"] },
   idempotency_key_reused: { by: "one key with two bodies", ids: ["IDM-2"] },
   cursor_expired: { by: "a cursor that the log does not have", ids: ["SSE-3"] },
   payload_too_large: { by: "a body beyond the limit", ids: ["ERR-3"] },
@@ -101,7 +102,7 @@ export const errorCodesProduced: Inventory = {
   deadline_exceeded: { by: "a deadline of a task, a WebSocket without a hello", ids: ["ERR-5"] },
 };
 
-export const errorCodesNotProduced = ["resource_locked"] as const;
+export const errorCodesNotProduced = [] as const;
 
 export const conformanceNotes: readonly NotKept[] = [
   {
@@ -183,9 +184,8 @@ export const conformanceNotes: readonly NotKept[] = [
   },
   {
     protocol: "harn",
-    statement: "Memory `redaction_policy`, `confidence` and `embedding_ref` act",
-    because:
-      "they are the caller's notes: everything is redacted by the server's rules, and search is by words",
+    statement: "Memory `confidence` and `embedding_ref` act",
+    because: "they are the caller's notes: search is by words",
     instead: "the values as they were given",
   },
   {
@@ -196,9 +196,9 @@ export const conformanceNotes: readonly NotKept[] = [
   },
   {
     protocol: "harn",
-    statement: "423 `resource_locked`",
-    because: "writers wait for each other, within bounds, and what cannot be done is said by its reason",
-    instead: "`conflict` or `invalid_state_transition`",
+    statement: "423 `resource_locked` for sessions that are imported or compacted, and for tasks",
+    because: "writers wait for each other, within bounds, and an import is there whole or not at all",
+    instead: "`conflict` or `invalid_state_transition`, by its reason; 423 while a session is being erased",
   },
   {
     protocol: "harp",

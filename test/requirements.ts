@@ -114,6 +114,7 @@ export const requirements: readonly Requirement[] = [
       "Malformed JSON, wrong types, missing fields and unknown enum values are invalid_request, name the field and change nothing.",
     "ERR-3": "A body that is too large is 413 payload_too_large; a wrong media type is refused.",
     "ERR-4": "Unknown ids and routes are resource_not_found; bad cursors are refused.",
+    "ERR-6": "What another request holds is 423 resource_locked, with Retry-After.",
     "ERR-5":
       "Each error code has one HTTP status (a wrong media type keeps HTTP's own, 415) and a page that explains it.",
   }),
@@ -341,6 +342,8 @@ export const requirements: readonly Requirement[] = [
       "What runs read and write is told by agent.memory_read and agent.memory_write, and is no part of the transcript.",
     "MEM-6":
       "A repeated run, a replay too, is given what it once read and writes nothing twice, also after kill -9.",
+    "MEM-8":
+      "Members that redaction_policy names are in nothing that agents, searches and callers without events:read_internal get.",
     "MEM-7": "A session can be given memories that its runs may read beside their own.",
   }),
   ...section("Extended", "Branch", {

@@ -58,7 +58,7 @@ describe("Memories", () => {
       expires_at: "2099-01-01T00:00:00.000Z",
       embedding_ref: "index:17",
       visibility: "public",
-      redaction_policy: { mode: "none" },
+      redaction_policy: { members: ["nothing"] },
       confidence: 0.75,
       metadata: { note: "n" },
     };
@@ -257,6 +257,26 @@ describe("Searching memories", () => {
     assert.deepEqual(await keysFor("日本"), ["note-4"]);
     assert.deepEqual(await keysFor("note-3"), ["note-3"]);
     assert.deepEqual(await keysFor("certificate nonexistent"), []);
+  });
+
+  test("MEM-8 members that redaction_policy names are for those who see internal content only", async () => {
+    const body = {
+      ...{ scope: "workspace", owner_id: workspace, key: "person-1", provenance: { actor: "ann" } },
+      content: { name: "Zora", ssn: "078051120-quokka", address: { street: "Elm", city: "Rome" } },
+      redaction_policy: { members: ["ssn", "address.street"] },
+    };
+    const { status, body: made } = await client.post("/v1/memories", body);
+    assert.equal(status, 201, JSON.stringify(made));
+    assert.deepEqual(made.content, body.content);
+    const reader = await client.withScopes("memories:read", "memories:write", "events:read");
+    const { content } = (await reader.get(`/v1/memories/${made.id}`)).body;
+    const withheld = "[redacted by redaction_policy]";
+    assert.deepEqual(content, { name: "Zora", ssn: withheld, address: { street: withheld, city: "Rome" } });
+    assert.ok(!JSON.stringify(await reader.listAll("/v1/events")).includes("quokka"));
+    assert.deepEqual([await keysFor("zora rome"), await keysFor("quokka")], [["person-1"], []]);
+    const unknown = { ...body, key: "person-2", redaction_policy: { mask: "all" } };
+    assert.equal(errorOf(await client.post("/v1/memories", unknown), 422).param, "redaction_policy");
+    await client.call(`/v1/memories/${made.id}`, { method: "DELETE" });
   });
 
   const hostile = [

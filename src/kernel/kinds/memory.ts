@@ -92,10 +92,42 @@ export function statusOfMemory({ scope, visibility, deleted_at }: MemoryRecord):
 }
 
 /** What it is searched by. Of an artifact only the key: its content is not here. */
-export function textOfMemory({ key, content, deleted_at }: MemoryRecord): string | null {
+export function textOfMemory({
+  key,
+  deleted_at,
+  ...memory
+}: Pick<MemoryRecord, "key" | "deleted_at" | "content" | "redaction_policy">): string | null {
   if (deleted_at !== null) return null;
+  const content = withoutMembers(memory);
   const words = artifactOf(content) === null ? textsIn(content) : [];
   return [key ?? "", ...words].join("\n");
+}
+
+/** What stands in the place of a member that the policy of a memory takes out. */
+const withheld = "[redacted by redaction_policy]";
+
+/** The members that a policy takes out, by their names with dots between them. */
+export function redactedMembers(policy: JsonObject): string[] {
+  const { members } = policy;
+  return Array.isArray(members) ? members.filter((member) => typeof member === "string") : [];
+}
+
+/** The content as agents get it, and callers who do not see internal content. */
+export function withoutMembers({
+  content,
+  redaction_policy,
+}: Pick<MemoryContent, "content" | "redaction_policy">): JsonValue {
+  return redactedMembers(redaction_policy).reduce(
+    (rest, member) => withoutMember(rest, member.split(".")),
+    content,
+  );
+}
+
+function withoutMember(value: JsonValue, [name = "", ...rest]: readonly string[]): JsonValue {
+  if (Array.isArray(value)) return value.map((item) => withoutMember(item, [name, ...rest]));
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return value;
+  const member = rest.length === 0 ? withheld : withoutMember(value[name] ?? null, rest);
+  return { ...value, [name]: member };
 }
 
 /** The artifact that a content stands for, if it is such a reference. */

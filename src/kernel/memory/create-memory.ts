@@ -6,7 +6,14 @@ import { timestamp } from "../core/clock.ts";
 import type { Command } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
 import type { Unit } from "../core/unit.ts";
-import { artifactOf, isExpired, type MemoryOwner, type MemoryRecord, memoryIdOf } from "../kinds/memory.ts";
+import {
+  artifactOf,
+  isExpired,
+  type MemoryOwner,
+  type MemoryRecord,
+  memoryIdOf,
+  redactedMembers,
+} from "../kinds/memory.ts";
 import type { Visibility } from "../kinds/resource.ts";
 import { emitMemory } from "./memories.ts";
 
@@ -32,6 +39,7 @@ export const createMemory: Command<CreateMemory, MemoryRecord> = {
   decide(unit, request) {
     if (request.content === null)
       throw invalid("content", "content is text, JSON or a reference to an artifact, not null.");
+    assertPolicy(request.redactionPolicy ?? {});
     const owner = ownerOf(unit, request);
     const key = request.key ?? null;
     if (key !== null) assertKeyIsFree(unit, owner, key);
@@ -50,6 +58,18 @@ export const createMemory: Command<CreateMemory, MemoryRecord> = {
     return emitMemory(unit, owner, key, content);
   },
 };
+
+/** What is not known to be taken out would be a promise. */
+function assertPolicy(policy: JsonObject): void {
+  const { members = [], ...others } = policy;
+  const isList = Array.isArray(members) && members.length === redactedMembers({ members }).length;
+  if (isList && Object.keys(others).length === 0) return;
+  throw new HarnessError(
+    "policy_violation",
+    'redaction_policy is {"members": [...]}: names of members of the content, with dots between them.',
+    { param: "redaction_policy", details: { rule: "not_enforced" } },
+  );
+}
 
 function ownerOf(unit: Unit, request: CreateMemory): MemoryOwner {
   const { scope, ownerId: owner_id } = request;

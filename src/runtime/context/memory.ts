@@ -14,6 +14,7 @@ import {
   type MemoryScope,
   memoryIdOf,
   memoryScopes,
+  withoutMembers,
 } from "../../kernel/kinds/memory.ts";
 import type { SessionRecord } from "../../kernel/kinds/session.ts";
 import { assertSize, emitMemory, memoryKeyCharsMax } from "../../kernel/memory/memories.ts";
@@ -102,7 +103,14 @@ async function readStep(
     const memories = await find();
     // What the agent sees now must be what it will see when the step comes from the journal.
     const found = await run.redact((redactor) =>
-      redactor.value(memories.map(({ id, key, scope, content }) => ({ id, key, scope, content }))),
+      redactor.value(
+        memories.map(({ id, key, scope, ...memory }) => ({
+          id,
+          key,
+          scope,
+          content: withoutMembers(memory),
+        })),
+      ),
     );
     await run.recording.note((unit, task) => {
       const memory_ids = memories.map(({ id }) => id);

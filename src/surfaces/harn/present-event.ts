@@ -30,6 +30,7 @@ import {
   presentErased,
   presentExchange,
   presentMemory,
+  presentMemoryContent,
   presentMessage,
   presentNewArtifact,
   presentPermissionRequest,
@@ -217,7 +218,7 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
       return { memory: presentMemory(event.payload.memory, viewer) };
     case "vendor.bridle.memory.updated": {
       const { changes } = event.payload;
-      return { changes: { ...changes, content: presentContent(changes, viewer) } };
+      return { changes: { ...changes, content: presentMemoryContent(changes, viewer) } };
     }
     case "vendor.bridle.skill.created":
       return { skill: presentSkill(event.payload.skill, event.createdAt) };

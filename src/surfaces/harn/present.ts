@@ -14,7 +14,7 @@ import type { ArtifactRecord } from "../../kernel/kinds/artifact.ts";
 import type { BranchRecord } from "../../kernel/kinds/branch.ts";
 import type { ConnectorProvider, ConnectorRecord } from "../../kernel/kinds/connector.ts";
 import { type Exchange, exchangesOf } from "../../kernel/kinds/exchange.ts";
-import type { MemoryRecord } from "../../kernel/kinds/memory.ts";
+import { type MemoryContent, type MemoryRecord, withoutMembers } from "../../kernel/kinds/memory.ts";
 import type { MessageRecord, Part } from "../../kernel/kinds/message.ts";
 import { outcomeIdOf } from "../../kernel/kinds/outcome.ts";
 import type { PermissionRequestRecord } from "../../kernel/kinds/permission-request.ts";
@@ -112,7 +112,13 @@ export function presentPushConfig(config: PushConfigRecord): Wire {
 /** A memory that is not public is there for all who may see its owner; what it says is not. */
 export function presentMemory(memory: MemoryRecord, viewer: Viewer): Wire {
   const place = `${memory.id} ${memory.updated_at}`;
-  return { ...pick(Memory, memory), content: presentContent(memory, { ...viewer, place }) };
+  return { ...pick(Memory, memory), content: presentMemoryContent(memory, { ...viewer, place }) };
+}
+
+/** Without what its policy takes out, for those who do not see internal content. */
+export function presentMemoryContent(memory: MemoryContent, viewer: Onlooker): unknown {
+  const content = seesInternal(viewer.caller) ? memory.content : withoutMembers(memory);
+  return presentContent({ ...memory, content }, viewer);
 }
 
 export function presentContent(
