@@ -147,9 +147,16 @@ export const conformanceNotes: readonly NotKept[] = [
   },
   {
     protocol: "harn",
-    statement: "Persona `context_packs`, `evals` and `rollout_policy`",
-    because: "there are no packs, suites and shares of versions to name",
+    statement: "Persona `evals`, and `require_evals` of `rollout_policy`",
+    because:
+      "there are no evaluation suites to name: agents are tested with `bridle/testing` and `bridle check`",
     instead: "422 `policy_violation`, naming the member",
+  },
+  {
+    protocol: "harn",
+    statement: "context packs of a workspace",
+    because: "packs are part of the project, which is reviewed; a workspace has memories and files",
+    instead: "422 `policy_violation` for a name that the project does not have",
   },
   {
     protocol: "harn",

@@ -491,6 +491,10 @@ export const requirements: readonly Requirement[] = [
     "PER-2":
       "A side effect is noted, proposed or done as the persona's autonomy says; the receipt says which.",
     "PER-3": "An effect that needs approval is carried out once, after it was given, also across a crash.",
+    "PER-30":
+      "rollout_policy gives a share of the sessions the new version, always the same ones, and the others the baseline; another form is refused.",
+    "PER-31":
+      "context_packs name texts of the project; the agent is given those and no others, and what it was given is recorded by hash.",
     "PER-4": "What a persona's lists of tools, hand-offs and models do not allow is a step that failed.",
     "PER-5": "The policy holds however a task came, and a child acts no more freely than its parent.",
     "PER-6": "The receipt policy says whether a task leaves a receipt.",

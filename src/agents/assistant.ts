@@ -28,7 +28,7 @@ export const assistant = defineAgent({
     const reply = await ctx.model.stream(
       {
         label: "assistant",
-        system: systemFor(instructions, handoffs ?? [], missing),
+        system: systemFor(instructions, handoffs ?? [], missing) + (await packsOf(ctx)),
         messages: [...(await ctx.conversation()), { role: "user", content: saidTo(ctx) }],
         tools: [...own, ...names],
         maxSteps: maxSteps ?? stepsDefault,
@@ -58,6 +58,12 @@ function systemFor(instructions: string, handoffs: readonly string[], missing: r
   const others = handoffs.length === 0 ? "" : `\n\nYou can hand work to: ${handoffs.join(", ")}.`;
   const away = missing.length === 0 ? "" : `\n\nNot available now: ${missing.join("; ")}`;
   return (instructions || usual) + others + away;
+}
+
+async function packsOf(ctx: AgentContext): Promise<string> {
+  let text = "";
+  for (const name of ctx.persona.contextPacks) text += `\n\n# ${name}\n\n${await ctx.context(name)}`;
+  return text;
 }
 
 /** Everything that the task was given, as text. */

@@ -90,6 +90,8 @@ export interface KernelOptions {
   operatorSecrets?: OperatorSecrets;
   /** Without them, workspaces have no files. */
   files?: WorkspaceFiles;
+  /** Texts that personas can name. */
+  contextPacks?: ReadonlyMap<string, string>;
   /** Without it, only public addresses are reached. */
   outbound?: Outbound;
   retainMs?: number | null;
@@ -182,6 +184,7 @@ function createDeps(options: KernelOptions, store: WholeStore, receipts: Receipt
     masterKeys,
     operatorSecrets: options.operatorSecrets ?? new OperatorSecrets(),
     files,
+    contextPacks: options.contextPacks ?? new Map(),
     outbound,
     retainMs,
     defaultPersonas: options.defaultPersonas ?? true,

@@ -17,6 +17,7 @@ import {
 } from "./agent-files.ts";
 import { ConfigProblem, checkConfig } from "./check-config.ts";
 import type { BridleConfig, ConfigSettings, PersonaSettings } from "./config.ts";
+import { loadContextPacks } from "./context-packs.ts";
 import { LoadProblem, loadProblem, shown } from "./load-problem.ts";
 import type { ProjectModules } from "./modules.ts";
 import { suggestion } from "./suggestion.ts";
@@ -45,6 +46,8 @@ export interface Project {
   mcpServers: Record<string, McpServerSettings>;
   tools: AnyTool<AgentContext>[];
   personas: PersonaSettings[];
+  /** Texts in `context/`, by their names. */
+  contextPacks: Map<string, string>;
   /** Where agents are looked for. */
   sources: AgentSource[];
 }
@@ -79,6 +82,7 @@ export async function loadProject(place: ProjectPlace, modules: ProjectModules):
     mcpServers,
     tools,
     personas,
+    contextPacks: file === null ? new Map() : await loadContextPacks(home),
     sources,
   };
 }

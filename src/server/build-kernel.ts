@@ -103,6 +103,7 @@ export async function buildKernel(
     masterKeys,
     operatorSecrets: new OperatorSecrets(config.operatorSecrets),
     files,
+    contextPacks: config.contextPacks,
     outbound: createOutbound({
       allowPrivate: config.allowPrivateAddresses,
       blockedRanges: config.blockedRanges,

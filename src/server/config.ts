@@ -72,6 +72,8 @@ export interface ServerConfig {
   concurrency: number;
   /** Where clients find the server, when that is not where it listens: behind a proxy, say. */
   publicUrl: string | null;
+  /** Texts that personas can name as their context, by their names. */
+  contextPacks: ReadonlyMap<string, string>;
   /** Issuers whose tokens are accepted beside the server's own, and where their keys are: a URL or a file. */
   oauthIssuers: readonly TrustedIssuer[];
   /** What their tokens must be made for; the public URL when it is not set. */
@@ -192,6 +194,7 @@ export const defaultConfig = {
   diskFloor: diskFloorDefault,
   workspaceRoots: [],
   masterKeys: [],
+  contextPacks: new Map<string, string>(),
   operatorSecrets: { envPrefix: null, directory: null },
   allowPrivateAddresses: false,
   blockedRanges: [],

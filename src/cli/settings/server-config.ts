@@ -81,6 +81,7 @@ export function serverConfigOf(serving: Serving, logger: Logger): Partial<Server
     defaultAgent: settings.defaultAgent ?? onlyAgentOf(project) ?? defaultConfig.defaultAgent,
     agents: project.agents.map(({ agent }) => agent),
     personas: project.personas,
+    contextPacks: project.contextPacks,
     defaultPersonas: settings.defaultPersonas === "on",
     builtInAgents: settings.builtInAgents,
     models: createModels(project.models),

@@ -57,7 +57,9 @@ export function consentToKey(unit: Unit, keys: readonly ApproverKey[], approverI
 
 /** Any change of the policy: which one is weaker depends on who the approvers are, and only they know. */
 function touchesApprovals(persona: PersonaRecord, changes: PersonaChanges): boolean {
-  const { approval_policy, autonomy_tier } = changes;
+  const { approval_policy, autonomy_tier, rollout_policy } = changes;
+  // Sessions would go back to a version whose policy nobody may want any more.
+  if (rollout_policy !== undefined && !isDeepStrictEqual(rollout_policy, persona.rollout_policy)) return true;
   // Work for its agent would go to another persona.
   if (changes.disabled === true && persona.disabled !== true) return true;
   if ("approval_policy" in changes && !isDeepStrictEqual(approval_policy, persona.approval_policy))

@@ -82,6 +82,8 @@ export interface KernelDeps {
   /** What the operator offers as vaults beside those in the log. */
   operatorSecrets: OperatorSecrets;
   files: WorkspaceFiles;
+  /** Texts that personas can name, by their names. */
+  contextPacks: ReadonlyMap<string, string>;
   /** The way to addresses that callers and agents chose. */
   outbound: Outbound;
   /** How long what ended is kept; null keeps everything. */

@@ -79,6 +79,8 @@ export interface ApprovalPolicy {
 }
 
 export interface PersonaPolicy extends Permissions {
+  /** Texts of the project that its agent is given. */
+  context_packs?: string[];
   autonomy_tier: AutonomyTier;
   receipt_policy: "required" | "optional" | "disabled";
   approval_policy?: ApprovalPolicy;
@@ -91,7 +93,6 @@ export interface PersonaRecord extends Resource<"persona">, PersonaPolicy {
   description: string;
   triggers?: Trigger[];
   schedules?: Schedule[];
-  context_packs?: string[];
   evals?: string[];
   owner?: string | null;
   rollout_policy?: JsonObject;
@@ -106,7 +107,12 @@ export interface PersonaRecord extends Resource<"persona">, PersonaPolicy {
   past_versions?: string[];
   /** What is going to be changed once the approvers agree. */
   pending_change?: PendingChange;
+  /** The version that sessions outside of the rollout keep. */
+  baseline?: PersonaBaseline | null;
 }
+
+/** What of a version its tasks depend on. */
+export type PersonaBaseline = PersonaPolicy & Pick<PersonaRecord, "version" | "entry_workflow" | "lists">;
 
 export interface PendingChange {
   /** Of the policy change. */
@@ -121,9 +127,12 @@ export interface PendingChange {
 
 export type PersonaFields = Omit<
   PersonaRecord,
-  keyof Resource<"persona"> | "past_versions" | "created_by_key_id" | "pending_change"
+  keyof Resource<"persona"> | "past_versions" | "created_by_key_id" | "pending_change" | "baseline"
 >;
-export type PersonaChanges = Partial<PersonaFields> & { metadata?: JsonObject };
+export type PersonaChanges = Partial<PersonaFields> & {
+  metadata?: JsonObject;
+  baseline?: PersonaBaseline | null;
+};
 
 const changeable: MembersOf<PersonaChanges> = {
   name: true,
@@ -148,6 +157,7 @@ const changeable: MembersOf<PersonaChanges> = {
   handoffs: true,
   model_policy: true,
   metadata: true,
+  baseline: true,
 };
 
 export function foldPersona(persona: PersonaRecord, event: KernelEvent): PersonaRecord {
@@ -175,7 +185,7 @@ export interface TaskPolicy extends PersonaPolicy {
 
 /** A task that another one handed over acts no more freely than that one. */
 export function policyOf(persona: PersonaRecord, parent: TaskPolicy | null): TaskPolicy {
-  const { version, autonomy_tier, receipt_policy, model_policy } = persona;
+  const { version, autonomy_tier, receipt_policy, model_policy, context_packs } = persona;
   const { tools, capabilities, handoffs } = listsOf(persona);
   const approval_policy = stricter(persona.approval_policy, parent?.approval_policy);
   return {
@@ -187,6 +197,7 @@ export function policyOf(persona: PersonaRecord, parent: TaskPolicy | null): Tas
     ...(handoffs === undefined ? {} : { handoffs }),
     ...(model_policy === undefined ? {} : { model_policy }),
     ...(approval_policy === undefined ? {} : { approval_policy }),
+    ...(context_packs === undefined ? {} : { context_packs }),
   };
 }
 

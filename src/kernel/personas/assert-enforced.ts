@@ -4,17 +4,12 @@ import { HarnessError } from "../core/errors.ts";
 import type { Unit } from "../core/unit.ts";
 import type { PersonaChanges } from "../kinds/persona.ts";
 
-export function assertEnforced(
-  unit: Unit,
-  { context_packs, evals, rollout_policy, triggers }: PersonaChanges,
-): void {
-  const [pack] = context_packs ?? [];
+export function assertEnforced(unit: Unit, { context_packs, evals, triggers }: PersonaChanges): void {
+  const { contextPacks } = unit.deps;
+  const pack = context_packs?.find((name) => !contextPacks.has(name));
   if (pack !== undefined) throw refused("context_packs", `Context pack not found: ${pack}`);
   const [suite] = evals ?? [];
   if (suite !== undefined) throw refused("evals", `Evaluation suite not found: ${suite}`);
-  if (Object.keys(rollout_policy ?? {}).length > 0) {
-    throw refused("rollout_policy", "Rollout policies are not supported: a new version takes all new tasks.");
-  }
   for (const [index, { connector_id }] of (triggers ?? []).entries()) {
     if (unit.findIncludingDeleted("connector", connector_id) !== undefined) continue;
     throw refused(`triggers[${index}].connector_id`, `Connector not found: ${connector_id}`);

@@ -10,6 +10,7 @@ import type { PersonaFields, PersonaRecord } from "../kinds/persona.ts";
 import { requireQuotaFor } from "../quotas/applicable.ts";
 import { nameSchedules, syncSchedules } from "../schedules/schedules.ts";
 import { assertEnforced } from "./assert-enforced.ts";
+import { readRollout, refused } from "./rollout.ts";
 
 export type CreatePersona = PersonaFields & { metadata?: JsonObject | undefined };
 
@@ -20,6 +21,8 @@ export const createPersona: Command<CreatePersona, PersonaRecord> = {
   decide(unit, { metadata, ...fields }) {
     refuseBoundKeys(unit);
     requireReferences(unit, fields);
+    if (readRollout(fields.rollout_policy) !== null)
+      throw refused("A new persona has no version before it; set rollout_policy with a change.");
     const persona: PersonaRecord = {
       ...unit.envelope("persona", "persona"),
       metadata: metadata ?? {},

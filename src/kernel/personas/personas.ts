@@ -4,6 +4,7 @@ import type { Unit } from "../core/unit.ts";
 import { nextVersion, type PersonaChanges, type PersonaRecord } from "../kinds/persona.ts";
 import { callerAsSubmitter, type Submitter } from "../kinds/submitter.ts";
 import { syncSchedules } from "../schedules/schedules.ts";
+import { baselineChange } from "./rollout.ts";
 
 /** A version that was taken meanwhile is counted up. */
 export function applyPersonaChanges(
@@ -14,7 +15,9 @@ export function applyPersonaChanges(
 ): PersonaRecord {
   const before = persona.schedules ?? [];
   const version = wanted === undefined || isTaken(persona, wanted) ? nextVersion(persona) : wanted;
-  const updated = unit.emit(persona, "vendor.bridle.persona.updated", { changes: { ...others, version } });
+  const updated = unit.emit(persona, "vendor.bridle.persona.updated", {
+    changes: { ...others, ...baselineChange(persona, others), version },
+  });
   syncSchedules(unit, updated, before, by);
   return updated;
 }

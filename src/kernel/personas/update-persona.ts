@@ -15,6 +15,7 @@ import type { PersonaChanges, PersonaRecord } from "../kinds/persona.ts";
 import { nameSchedules } from "../schedules/schedules.ts";
 import { refuseBoundKeys, requireReferences } from "./create-persona.ts";
 import { applyPersonaChanges, isTaken } from "./personas.ts";
+import { baselineAfter } from "./rollout.ts";
 
 const stopping: ReadonlySet<string> = new Set(["disabled", "autonomy_tier", "approval_policy"]);
 
@@ -33,6 +34,7 @@ export const updatePersona: Command<{ personaId: string; changes: PersonaChanges
     refuseBoundKeys(unit);
     const persona = unit.require("persona", personaId);
     requireReferences(unit, given);
+    baselineAfter(persona, given);
     const changes =
       given.schedules === undefined
         ? given

@@ -15,6 +15,7 @@ import { callerAsSubmitter, type Submitter } from "../kinds/submitter.ts";
 import { submitterOf, type TaskInput, type TaskRecord, unstarted } from "../kinds/task.ts";
 import type { AgentInfo } from "../personas/agents.ts";
 import { requireHandoff } from "../personas/persona-policy.ts";
+import { personaFor } from "../personas/rollout.ts";
 import { assertSessionPersona } from "../personas/session-persona.ts";
 import { applicableQuotas } from "../quotas/applicable.ts";
 import { noteExhaustion } from "../quotas/change-quotas.ts";
@@ -56,7 +57,7 @@ export const submitTask: Command<SubmitTask, TaskRecord> = {
     // A run hands work on as its persona allows; the operator's schedules and connectors say themselves to whom.
     const isBound = request.parentStep === undefined && request.configuredBy === undefined;
     if (isBound) assertSessionPersona(session, request.personaId ?? null);
-    const persona = personaOf(unit, request.personaId ?? session.persona_id);
+    const persona = personaFor(personaOf(unit, request.personaId ?? session.persona_id), session.id);
     const agent = agentOf(unit, persona);
     const branch = branchOf(unit, request.branchId ?? null, session);
     assertFitsSkill(unit, persona.entry_workflow, request.metadata?.skill_id, request.input);

@@ -80,6 +80,8 @@ export interface AgentPersona {
   /** Whom it may hand work to; null is anybody. */
   readonly handoffs: readonly string[] | null;
   readonly maxSteps: number | null;
+  /** Texts that it is given: `ctx.context(name)`. */
+  readonly contextPacks: readonly string[];
 }
 
 /** A tool that can be used now. */

@@ -429,6 +429,8 @@ export interface AgentContext<Input = JsonObject> {
    * only. Fails with `secret_unavailable` when none has it. The value is taken out of everything that the run records.
    */
   secret(name: string, options?: { vault?: string }): Promise<string>;
+  /** A text of the project's `context/` that the persona names in `context_packs`, as it was when the run first asked for it. */
+  context(name: string): Promise<string>;
   readonly files: AgentFiles;
   /**
    * Changes something in the world, as far as the persona's autonomy goes: it is done, done once a person approved it,

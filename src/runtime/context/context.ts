@@ -22,6 +22,7 @@ import { spawn } from "./children.ts";
 import { filesOf } from "./files.ts";
 import { hostCall } from "./host.ts";
 import { createMemory } from "./memory.ts";
+import { contextPack } from "./packs.ts";
 import { personaOf } from "./persona.ts";
 import { approve, ask } from "./questions.ts";
 import { sayingOf } from "./say.ts";
@@ -89,6 +90,7 @@ export function createContext(
     memory: guarded(createMemory(run)),
     model: modelOf(asking),
     persona: personaOf(task),
+    context: (name) => contextPack(run, name),
     tool: ((tool: UsableTool | string, given?: JsonValue) => tools.call(tool, given)) as AgentContext["tool"],
     tools: (names) => availableTools(run, toolbox, names),
     conversation: ({ last } = {}) => conversation(run, last),

@@ -8,7 +8,8 @@ export function personaOf({
   policy,
 }: Pick<TaskRecord, "persona_id" | "policy">): AgentPersona {
   const { persona_version: version, tools = null, handoffs = null, model_policy = {} } = policy;
+  const contextPacks = [...(policy.context_packs ?? [])];
   const { model, alternatives = [], instructions = "", max_steps: maxSteps = null } = model_policy;
   const models = [...(model === undefined ? [] : [model]), ...alternatives];
-  return Object.freeze({ id, version, instructions, models, tools, handoffs, maxSteps });
+  return Object.freeze({ id, version, instructions, models, tools, handoffs, maxSteps, contextPacks });
 }
