@@ -47,7 +47,7 @@ async function saidBy(task: Json): Promise<Json> {
 const patch = (id: string, body: object) => client.call(`/v1/personas/${id}`, { method: "PATCH", body });
 
 describe("rollout_policy", () => {
-  test("PER-30 a share of the sessions gets the new version, always the same ones; the others keep the baseline", async () => {
+  test("PER-30 a share of the sessions gets the new version, always the same; others keep the baseline", async () => {
     // Given a persona of which half of the sessions get the new version, when they work twice, then both versions work,
     // and every session has one.
     const persona = await createPersona(client, { entry_workflow: "teller", version: "1" });
@@ -92,7 +92,7 @@ describe("rollout_policy", () => {
 });
 
 describe("context_packs", () => {
-  test("PER-31 an agent is given the packs that its persona names, and no others; the receipt has their hashes", async () => {
+  test("PER-31 an agent is given the packs its persona names and no others; the receipt has their hashes", async () => {
     const persona = await createPersona(client, { entry_workflow: "teller", context_packs: ["handbook"] });
     const { id } = await client.createSession();
     const task = await work(persona.id, id);
