@@ -163,6 +163,33 @@ test("CON-10 a URL is polled; each item is a delivery once, the cursor and the s
   assert.equal((await client.call(`/v1/connectors/${connector.id}`, { method: "DELETE" })).status, 204);
 });
 
+test("CON-10 the secret goes to the server that it was given for, whoever changes the URL", async () => {
+  await using feed = new Feed();
+  await using foreign = new Feed();
+  const polling = { url: await feed.listen(), interval_seconds: 1, items_path: "data.items", id_path: "ref" };
+  const connector = await client.createConnector({ provider: "polling", polling, secret: "feed-token-2" });
+  const writer = await client.withScopes("connectors:write", "connectors:read");
+  const change = (url: string) =>
+    writer.call(`/v1/connectors/${connector.id}`, { method: "PATCH", body: { polling: { ...polling, url } } });
+  const refused = errorOf(await change(await foreign.listen()), 422);
+  assert.deepEqual([refused.code, refused.param], ["policy_violation", "polling.url"]);
+  assert.equal((await change(`${polling.url}?page=2`)).status, 200);
+  await until(
+    async () => feed.asked.map(({ url }) => url),
+    (asked) => asked.includes("/feed?page=2"),
+  );
+  assert.deepEqual(foreign.asked, []);
+  // What takes long to read is not read.
+  feed.items = [{ ref: "large", list: Array(10_000).fill(0) }];
+  const path = `/v1/connectors/${connector.id}`;
+  const { failure } = await until(
+    async () => (await client.get(path)).body,
+    (found: Json) => found.failure !== null,
+  );
+  assert.match(JSON.stringify(failure), /more than 10000 values/);
+  assert.equal((await client.call(path, { method: "DELETE" })).status, 204);
+});
+
 describe("what is emitted", () => {
   test("CON-11 a connector that emits messages appends them to its session and makes no task", async () => {
     const connector = await client.createConnector({ emits: "message" });

@@ -73,6 +73,12 @@ test("VLT-10 env and file vaults give what the operator offers, and nothing besi
   const stranger = client.as((await client.createKey({ tenant_id: "tenant_other" })).key);
   for (const provider of ["env", "file"])
     errorOf(await stranger.post("/v1/vaults", { provider, capabilities: ["read"] }), 400);
+  const scopes = ["vaults:write"];
+  const bound = client.as((await client.createKey({ scopes, workspace_ids: ["workspace_default"] })).key);
+  const mine = { capabilities: ["read"], workspace_id: "workspace_default" };
+  for (const provider of ["env", "file"])
+    errorOf(await bound.post("/v1/vaults", { ...mine, provider }), 403);
+  assert.equal((await bound.post("/v1/vaults", { ...mine, provider: "local" })).status, 201);
   // A write would be a promise that nobody keeps.
   const path = `/v1/vaults/${env.id}/secrets/a`;
   errorOf(await client.call(path, { method: "PUT", body: { value: "x" } }), 422);

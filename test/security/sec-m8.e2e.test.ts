@@ -39,7 +39,7 @@ for (const address of addresses) {
 }
 
 test("SEC-M8 whoever signs in to the console, or out, sends little", async () => {
-  for (const address of ["/console/sign-in", "/console/sign-out"])
+  for (const address of ["/console/sign-in", "/console/sign-out", "/console/crash"])
     assert.equal(await answerBeforeBody(`${server.url}${address}`, {}), 413, address);
 });
 

@@ -8,6 +8,7 @@ import type { JsonValue } from "../../store/port.ts";
 import { sha256Hex } from "../core/content.ts";
 import { type Command, runCommand } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
+import { hasTooManyValues, valuesMax } from "../core/json-values.ts";
 import type { Kernel } from "../kernel.ts";
 import type { ConnectorRecord, Polled, Polling } from "../kinds/connector.ts";
 import { connectorCaller } from "./connector-caller.ts";
@@ -86,8 +87,11 @@ async function ask({ outbound }: Kernel, { polling, polled, secret, signal }: As
   }
   const chunks: Uint8Array[] = [];
   for await (const chunk of answer.body) chunks.push(chunk);
+  const bytes = Buffer.concat(chunks);
+  if (hasTooManyValues(bytes))
+    throw failed(`The answer has more than ${valuesMax} values. Have the URL answer with fewer items.`);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString());
+    return JSON.parse(bytes.toString());
   } catch {
     throw failed("The answer is not JSON.");
   }

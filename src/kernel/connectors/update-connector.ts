@@ -2,6 +2,7 @@
 
 import { audited } from "../audit/record.ts";
 import type { Command } from "../core/dispatch.ts";
+import { HarnessError } from "../core/errors.ts";
 import type { ConnectorRecord, ConnectorSettings } from "../kinds/connector.ts";
 import { changedBy } from "../kinds/submitter.ts";
 import { assertPolling, assertTargets, requireOwnTarget } from "./create-connector.ts";
@@ -19,7 +20,10 @@ export const updateConnector: Command<UpdateConnector, ConnectorRecord> = {
   decide(unit, { connectorId, changes }) {
     const connector = unit.require("connector", connectorId);
     assertTargets(unit, connector.workspace_id, changes);
-    if (changes.polling !== undefined) assertPolling(unit, connector.provider, changes.polling);
+    if (changes.polling !== undefined) {
+      assertPolling(unit, connector.provider, changes.polling);
+      assertSameServer(connector, changes.polling.url);
+    }
     const { target_persona_id = connector.target_persona_id } = changes;
     requireOwnTarget(unit, target_persona_id);
     if (Object.keys(changes).length === 0) return connector;
@@ -31,3 +35,15 @@ export const updateConnector: Command<UpdateConnector, ConnectorRecord> = {
     });
   },
 };
+
+/** The secret is sent along: it is for the server that it was given for, and whoever changes a connector need not know it. */
+function assertSameServer({ polling, data_key }: ConnectorRecord, url: string): void {
+  if (data_key === null || polling === undefined) return;
+  const { origin } = new URL(polling.url);
+  if (new URL(url).origin === origin) return;
+  throw new HarnessError(
+    "policy_violation",
+    `The secret of this connector is for ${origin}. Create another connector to ask another server.`,
+    { param: "polling.url" },
+  );
+}

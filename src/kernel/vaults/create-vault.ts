@@ -3,6 +3,7 @@
 import { OutboundRefused } from "../../policy/outbound.ts";
 import { newDataKey } from "../../policy/vault-crypto.ts";
 import type { JsonObject } from "../../store/port.ts";
+import { requireWholeTenant } from "../access/authorize.ts";
 import { audited } from "../audit/record.ts";
 import type { Command } from "../core/dispatch.ts";
 import { HarnessError } from "../core/errors.ts";
@@ -34,6 +35,8 @@ export const createVault: Command<CreateVault, VaultRecord> = {
   audit: (_, vault) => audited("vault.create", vault, { workspace_id: vault.workspace_id }),
   decide(unit, { provider: named, capabilities, workspaceId = null, metadata = {}, source, login }) {
     const provider = providerNamed(unit, named);
+    // What the operator offers is offered to the whole tenant.
+    if (provider === "env" || provider === "file") requireWholeTenant(unit.caller, "provider");
     assertSource(unit, provider, { source, login });
     assertWholeTenant(unit, workspaceId);
     if (workspaceId !== null) unit.require("workspace", workspaceId);

@@ -4,6 +4,7 @@ import { type Outbound, OutboundFailed, OutboundRefused } from "../../policy/out
 import type { JsonValue } from "../../store/port.ts";
 import { type Clock, steadyNow } from "../core/clock.ts";
 import { HarnessError } from "../core/errors.ts";
+import { hasTooManyValues } from "../core/json-values.ts";
 import type { HashicorpSource } from "../kinds/vault.ts";
 
 export type HashicorpLogin = { token: string } | { role_id: string; secret_id: string };
@@ -83,16 +84,18 @@ async function ask(
     });
     const chunks: Uint8Array[] = [];
     for await (const chunk of answer.body) chunks.push(chunk);
-    return { status: answer.status, body: parsed(Buffer.concat(chunks).toString()) };
+    return { status: answer.status, body: parsed(Buffer.concat(chunks)) };
   } catch (error) {
     if (!(error instanceof OutboundFailed) && !(error instanceof OutboundRefused)) throw error;
     throw new HarnessError("upstream_unavailable", `The vault's server cannot be asked: ${error.message}`);
   }
 }
 
-function parsed(text: string): JsonValue {
+function parsed(bytes: Buffer): JsonValue {
+  // That would hold the event loop; no secret looks like it.
+  if (hasTooManyValues(bytes)) return null;
   try {
-    return JSON.parse(text);
+    return JSON.parse(bytes.toString());
   } catch {
     return null;
   }

@@ -39,8 +39,8 @@ export interface ConsoleOptions {
 export const sessionHeader = "bridle-console-session";
 
 const codeCharsMax = 4096;
-/** Whoever signs in is nobody yet. */
-const signInBytesMax = 16 * 1024;
+/** Whoever signs in is nobody yet, and nothing else here has a body. */
+const bodyBytesMax = 16 * 1024;
 const SignInRequest = Type.Union([
   Type.Object({ key: Type.String({ minLength: 1, maxLength: codeCharsMax }) }),
   Type.Object({ link: Type.String({ minLength: 1, maxLength: codeCharsMax }) }),
@@ -63,9 +63,9 @@ export function admitSessions(app: FastifyInstance, sessions: ConsoleSessions): 
 export function consoleSurface(options: ConsoleOptions): FastifyPluginAsync {
   const { assets } = options;
   return async (app) => {
-    const small = { onRequest: async (request: FastifyRequest) => requireSmall(request) };
-    app.post("/console/sign-in", small, (request, reply) => signIn(options, request, reply));
-    app.post("/console/sign-out", small, (request, reply) => signOut(options, request, reply));
+    app.addHook("onRequest", async (request) => requireSmall(request));
+    app.post("/console/sign-in", (request, reply) => signIn(options, request, reply));
+    app.post("/console/sign-out", (request, reply) => signOut(options, request, reply));
     app.get("/console/session", async (request) => present(await callerOf(options, request), options));
     app.post("/console/crash", (request, reply) => crashNow(options, request, reply));
     app.get("/console/*", (request, reply) => {
@@ -84,7 +84,7 @@ export function consoleSurface(options: ConsoleOptions): FastifyPluginAsync {
 }
 
 function requireSmall(request: FastifyRequest): void {
-  requireSmallBody(request, signInBytesMax, "To sign in or out,");
+  requireSmallBody(request, bodyBytesMax, "Here,");
 }
 
 async function signIn(options: ConsoleOptions, request: FastifyRequest, reply: FastifyReply) {
