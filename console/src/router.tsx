@@ -88,6 +88,19 @@ const receipts = createRoute({
   component: lazyRouteComponent(() => import("./pages/receipts/Receipts.tsx"), "Receipts"),
 });
 
+const chain = createRoute({
+  getParentRoute: () => inside,
+  path: "/receipts/chain",
+  validateSearch: ({
+    workspace,
+    receipt,
+  }: Record<string, unknown>): { workspace?: string; receipt?: string } => ({
+    ...(typeof workspace === "string" ? { workspace } : {}),
+    ...(typeof receipt === "string" ? { receipt } : {}),
+  }),
+  component: lazyRouteComponent(() => import("./pages/receipts/Chain.tsx"), "Chain"),
+});
+
 const keys = createRoute({
   getParentRoute: () => inside,
   path: "/keys",
@@ -138,6 +151,7 @@ export const router = createRouter({
       conversation,
       approvals,
       receipts,
+      chain,
       keys,
       operate,
       operatePart,

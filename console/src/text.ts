@@ -1,5 +1,6 @@
 /** Everything that the console says in English, here and in `text/`, so that it can be translated. */
 
+import { chainText } from "./text/chain.ts";
 import { operateText } from "./text/operate.ts";
 import { replayText } from "./text/replay.ts";
 
@@ -167,6 +168,7 @@ export const text = {
     chainFailed: (n: number) => `${count(n, "receipt is", "receipts are")} not valid:`,
     valid: "The receipt is valid.",
     notValid: "The receipt is not valid",
+    walk: chainText,
   },
 
   keys: {
@@ -378,6 +380,7 @@ export const text = {
     stepError: "Error",
     stepModel: "Model",
     child: "Child run",
+    handedTo: "Handed to",
     running: "running",
     waiting: "waiting",
     failed: "failed",

@@ -85,6 +85,9 @@ describe("the console for everybody", { skip: noBrowser }, () => {
     await page.getByRole("button", { name: "Verify" }).click();
     await page.getByText("The receipt is not valid").waitFor();
     await assertAccessible(page, "receipts");
+    await page.goto(`${world.server.url}/receipts/chain`);
+    await page.getByText(/^Proved/).waitFor();
+    await assertAccessible(page, "chain");
     await page.goto(`${world.server.url}/runs/task_none`);
     await page.getByText("There is no such run").waitFor();
     await assertAccessible(page, "no such run");

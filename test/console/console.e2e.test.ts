@@ -3,19 +3,38 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { defineAgent } from "../../src/index.ts";
+import { isThorough } from "../runner/seed.ts";
 import { noBrowser } from "../support/browser.ts";
-import { Client, type Json, userMessage } from "../support/client.ts";
+import { Client, type Json } from "../support/client.ts";
 import { type ConsolePage, type ConsoleWorld, signIn, startConsole } from "../support/console.ts";
+import { addTasks } from "../support/long-log.ts";
 import { adminKey, startServer, temporaryDirectory } from "../support/server.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 const kilobyte = 1000;
+const manyTasks = isThorough ? 100_000 : 3000;
+
+/** Has another agent do a part of it. */
+const parent = defineAgent({
+  name: "parent",
+  version: "1.0.0",
+  async run(ctx) {
+    const child = await ctx.spawn({
+      personaId: "persona_rehearsal",
+      input: "step in the child\nreturn done",
+    });
+    return (await child.result()).summary;
+  },
+});
 
 describe("the console", { skip: noBrowser }, () => {
   let world: ConsoleWorld;
   const crashes: number[] = [];
   before(async () => {
-    world = await startConsole({ config: { metrics: "auth", crash: () => crashes.push(Date.now()) } });
+    world = await startConsole({
+      config: { metrics: "auth", crash: () => crashes.push(Date.now()), agents: [parent] },
+    });
   });
   after(() => world[Symbol.asyncDispose]());
 
@@ -134,32 +153,30 @@ describe("the console", { skip: noBrowser }, () => {
     await page.close();
   });
 
-  test("CON-5 of thousands of runs only those are in the page that are seen", async () => {
-    const opened = await world.open("/runs");
-    const { page } = opened;
-    const task = await rehearse("return done");
-    const all = 100_000;
-    await page.route(/\/v1\/tasks\?/, async (route) => {
-      const query = new URL(route.request().url()).searchParams;
-      const [from, limit] = [Number(query.get("cursor") ?? 0), Number(query.get("limit"))];
-      const data = Array.from({ length: limit }, (_, n) => ({
-        ...task,
-        id: `task_${from + n}`,
-        input: userMessage(`run ${from + n}`),
-      }));
-      const next = from + limit < all ? String(from + limit) : null;
-      await route.fulfill({
-        json: { object: "list", data, page: { next_cursor: next, has_more: next !== null } },
-      });
-    });
+  test("CON-5 a list of many thousands is scrolled in bounded memory, with only what is seen in the page", async () => {
+    await using place = await temporaryDirectory();
+    const before = await startServer({ data: place.path });
+    const seed = new Client(before);
+    await seed.rehearse((await seed.createSession()).id, "return done");
+    await before.stop();
+    await before[Symbol.asyncDispose]();
+    await addTasks(place.path, manyTasks);
+    await using server = await startServer({ data: place.path });
+    const page = await world.browser.newPage();
+    await page.goto(`${server.url}/runs`);
     await signIn(page);
-    await page.getByRole("link", { name: "run 0", exact: true }).waitFor();
-    const loaded = async () =>
-      Number(((await page.getByText(/runs loaded/).textContent()) ?? "").replaceAll(/\D/g, ""));
+    await page.getByRole("row").nth(5).waitFor();
+    const shown = page.getByText(/^[\d,]+ runs( loaded, more below)?$/);
+    const loaded = async () => Number(((await shown.textContent()) ?? "").replaceAll(/\D/g, ""));
     // As somebody does who looks for something; how fast that goes is the machine's.
-    while ((await loaded()) < 1000) await page.evaluate(`document.querySelector(".runs").scrollTop += 2000`);
+    const toEnd = `{ const list = document.querySelector(".runs"); list.scrollTop = list.scrollHeight; }`;
+    while ((await loaded().catch(() => 0)) < manyTasks) await page.evaluate(toEnd);
     const rows = await page.getByRole("row").count();
     assert.ok(rows < 60, `${rows} rows`);
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send("HeapProfiler.collectGarbage");
+    const { usedSize } = await devtools.send("Runtime.getHeapUsage");
+    assert.ok(usedSize < 30_000_000 + manyTasks * 1000, `${usedSize} bytes for ${manyTasks} runs`);
     await page.close();
   });
 
@@ -216,6 +233,18 @@ describe("the console", { skip: noBrowser }, () => {
     await first.getByText("Ada").waitFor();
     await page.getByText("Grace is published").first().waitFor();
     await page.getByRole("cell", { name: /USD/ }).first().waitFor();
+    assertQuiet(opened);
+    await page.close();
+  });
+
+  test("CON-6 the steps of a child are shown in the timeline of its parent", async () => {
+    const session = await world.client.createSession();
+    const task = await world.client.submit(session.id, "go", { persona_id: "persona_parent" });
+    const opened = await openAs(`/runs/${task.id}?tab=timeline`);
+    const { page } = opened;
+    await page.getByRole("button", { name: /^spawn/ }).click();
+    const child = page.getByRole("list", { name: /^Child run task_/ });
+    await child.getByRole("button", { name: /in the child/ }).waitFor();
     assertQuiet(opened);
     await page.close();
   });

@@ -103,6 +103,17 @@ describe("talking in the console", { skip: noBrowser }, () => {
     await verify("neither");
     await page.getByText("This is neither a receipt nor an export of receipts.").waitFor();
 
+    await world.client.rehearse(session.id, "fail it broke");
+    await page.getByRole("link", { name: "Walk the chain" }).click();
+    const strip = page.getByRole("list", { name: "Chain of receipts" });
+    await strip.getByRole("button").first().focus();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForURL(/receipt=receipt_/);
+    await page.getByText("The receipt is valid.").waitFor();
+    await page.getByText(/^Proved: receipt \d+ of \d+\.$/).waitFor();
+    await page.locator(".check--ok", { hasText: "chain_link" }).waitFor();
+    await page.getByRole("link", { name: "Receipts", exact: true }).last().click();
+
     await page.getByLabel("Keys to verify with").selectOption("own");
     await page.getByLabel("Key set").fill(JSON.stringify(jwks));
     const address = `${world.server.url}/v1/workspaces/workspace_default/receipts/export`;

@@ -34,7 +34,7 @@ export type { ConnectSession, LiveSession, SayOptions } from "./live/live-sessio
 export type { Question } from "./live/questions.ts";
 export type { Said } from "./messages.ts";
 export type { Quotas } from "./quotas.ts";
-export type { ReceiptSubject, Receipts, VerifyReceipt } from "./receipts.ts";
+export type { ListReceipts, ReceiptSubject, Receipts, VerifyReceipt } from "./receipts.ts";
 export type { Changeable, Creatable, InWorkspace, Readable } from "./resources.ts";
 export type { CreateSession, ForkSession, ListSessions, Sessions } from "./sessions.ts";
 export { type OverrideKind, overrideKindOf, type StepOutput, StepOutputs } from "./step-outputs.ts";

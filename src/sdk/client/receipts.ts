@@ -12,8 +12,9 @@ import {
 } from "../verify/index.ts";
 import { readJson, readText, unreadable } from "./answers.ts";
 import { readLines } from "./json-lines.ts";
+import { createListed, type Listed } from "./lists.ts";
 import { segment, type Transport } from "./transport.ts";
-import type { CallOptions, ReceiptProof, WriteOptions } from "./types.ts";
+import type { CallOptions, PageOptions, ReceiptProof, WriteOptions } from "./types.ts";
 
 export interface VerifyReceipt extends CallOptions {
   /** The issuer's keys, as learnt from the issuer. Without any, those that the server publishes now. */
@@ -25,7 +26,14 @@ export interface ReceiptSubject {
   id: string;
 }
 
-export interface Receipts {
+export interface ListReceipts extends PageOptions {
+  workspaceId?: string;
+  sessionId?: string;
+  taskId?: string;
+}
+
+/** Newest first. */
+export interface Receipts extends Listed<Receipt, ListReceipts> {
   get(id: string, options?: CallOptions): Promise<Receipt>;
   /** The receipt of an outcome, an event, an artifact or a tool call (`<task_id>/<step>`). It is issued once. */
   request(subject: ReceiptSubject, options?: WriteOptions): Promise<Receipt>;
@@ -55,6 +63,15 @@ export function createReceipts(transport: Transport): Receipts {
     return found;
   };
   return {
+    ...createListed<Receipt, ListReceipts>(
+      transport,
+      "/v1/receipts",
+      ({ workspaceId, sessionId, taskId }) => ({
+        workspace_id: workspaceId,
+        session_id: sessionId,
+        task_id: taskId,
+      }),
+    ),
     async get(id, { signal } = {}) {
       const receipt = await read(id, signal);
       if (isReceipt(receipt) && receipt.receipt_id === id) return receipt;

@@ -10,6 +10,7 @@ export const consolePages: readonly string[] = [
   "/talk/:id",
   "/approvals",
   "/receipts",
+  "/receipts/chain",
   "/keys",
   "/operate",
   "/operate/:part",

@@ -1,10 +1,12 @@
 /** Receipts from anywhere, verified in the browser. */
 
+import { Link } from "@tanstack/react-router";
 import { type DragEvent, type FormEvent, useId, useState } from "react";
 import { Checks } from "../../parts/Checks.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Json } from "../../parts/Json.tsx";
 import { useTitle } from "../../parts/useTitle.ts";
+import { may, useSession } from "../../server/session.ts";
 import "../../styles/run.css";
 import "../../styles/talk.css";
 import { text } from "../../text.ts";
@@ -12,6 +14,7 @@ import { type Verified, verifyText } from "./verify.ts";
 
 export function Receipts() {
   useTitle(text.receipts.title);
+  const { session } = useSession();
   const [content, setContent] = useState("");
   const [ownKeys, setOwnKeys] = useState<string | null>(null);
   const [verified, setVerified] = useState<Verified | null>(null);
@@ -34,7 +37,14 @@ export function Receipts() {
   };
   return (
     <main className="page">
-      <h1>{text.receipts.title}</h1>
+      <div className="page__head">
+        <h1>{text.receipts.title}</h1>
+        {may(session, "receipts:read") && (
+          <Link to="/receipts/chain" search={{}} className="button">
+            {text.receipts.walk.open}
+          </Link>
+        )}
+      </div>
       <p className="quiet">{text.receipts.intro}</p>
       <form className="verify" onSubmit={submit}>
         <Drop onFile={(file) => void read(file)} />

@@ -149,8 +149,9 @@ function TabContent({ tab, task, view }: { tab: RunTab; task: Task; view: RunVie
   }
 }
 
-function Facts({ task, view: { usage } }: { task: Task; view: RunView }) {
+function Facts({ task, view: { usage, events } }: { task: Task; view: RunView }) {
   const { facts } = text.run;
+  const trace = events.find(({ trace_id }) => trace_id !== null)?.trace_id ?? null;
   const { id, session_id, persona_id, created_by, started_at, parent_task_id, replay, workspace_id } = task;
   const rows: [string, React.ReactNode][] = [
     [facts.started, <Time key="t" at={started_at ?? task.created_at} />],
@@ -180,6 +181,7 @@ function Facts({ task, view: { usage } }: { task: Task; view: RunView }) {
         {workspace_id}
       </span>,
     ],
+    ...(trace === null ? [] : [[facts.trace, <Id key="t" value={trace} />] as [string, React.ReactNode]]),
     ...(parent_task_id === null || parent_task_id === replay?.source_task_id
       ? []
       : [[facts.parent, <RunLink key="p" id={parent_task_id} />] as [string, React.ReactNode]]),

@@ -4,12 +4,14 @@ import { Link } from "@tanstack/react-router";
 import type { Task } from "bridle/client";
 import { memo, useState } from "react";
 import { Empty } from "../../parts/Empty.tsx";
+import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Json } from "../../parts/Json.tsx";
-import { LongText } from "../../parts/LongText.tsx";
+import { LongText, printable } from "../../parts/LongText.tsx";
 import { isFinal } from "../../parts/Status.tsx";
 import { duration, useNow } from "../../parts/Time.tsx";
 import { text } from "../../text.ts";
 import type { RunView, Step } from "./log.ts";
+import { useRunView } from "./useRun.ts";
 import { usd } from "./words.ts";
 
 export function Timeline({ task, view }: { task: Task; view: RunView }) {
@@ -61,10 +63,28 @@ const StepRow = memo(function StepRow({ step, from, to }: { step: Step; from: nu
         </span>
         <span className="step__took">{duration(end - begin)}</span>
       </button>
-      {isOpen && <Details step={step} />}
+      {isOpen && (
+        <>
+          <Details step={step} />
+          {step.childId !== null && <ChildSteps id={step.childId} from={from} to={to} />}
+        </>
+      )}
     </li>
   );
 });
+
+/** The steps of a child, on the time of the run that it belongs to. Read when somebody opens it. */
+function ChildSteps({ id, from, to }: { id: string; from: number; to: number }) {
+  const { view, error } = useRunView(id);
+  if (error !== null) return <ErrorNote error={error} />;
+  return (
+    <ol className="steps steps--child" aria-label={`${text.run.child} ${id}`}>
+      {[...view.steps.values()].map((step) => (
+        <StepRow key={step.key} step={step} from={from} to={to} />
+      ))}
+    </ol>
+  );
+}
 
 function Details({ step }: { step: Step }) {
   const { model } = step;
@@ -83,6 +103,11 @@ function Details({ step }: { step: Step }) {
           <Link to="/runs/$taskId" params={{ taskId: step.childId }} search={{}} className="mono">
             {step.childId}
           </Link>
+        </p>
+      )}
+      {step.kind === "handoff" && (
+        <p>
+          {text.run.handedTo}: <Away address={step.name} />
         </p>
       )}
       {step.input !== undefined && (
@@ -107,5 +132,15 @@ function Details({ step }: { step: Step }) {
       )}
       <p className="quiet mono">{step.key}</p>
     </div>
+  );
+}
+
+/** Another server, or a persona of this one. */
+function Away({ address }: { address: string }) {
+  if (!/^https?:\/\//i.test(address)) return <code>{printable(address)}</code>;
+  return (
+    <a href={address} target="_blank" rel="noopener noreferrer nofollow" className="mono">
+      {printable(address)}
+    </a>
   );
 }

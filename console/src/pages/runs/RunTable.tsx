@@ -2,20 +2,19 @@
 
 import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import type { Task } from "bridle/client";
 import { memo, useEffect, useRef } from "react";
 import { isFinal, Status } from "../../parts/Status.tsx";
 import { Time, Took } from "../../parts/Time.tsx";
 import { useMedia } from "../../parts/useMedia.ts";
 import { text } from "../../text.ts";
-import { agentOf, inputText } from "../run/words.ts";
+import type { RunRow } from "./row.ts";
 
 const rowPx = 44;
 const narrowRowPx = 92;
 const narrow = "(max-width: 52rem)";
 
 interface RunTableProps {
-  runs: readonly Task[];
+  runs: readonly RunRow[];
   selected: ReadonlySet<string>;
   /** Null when nothing can be done with a selection. */
   onSelect: ((selected: ReadonlySet<string>) => void) | null;
@@ -85,7 +84,7 @@ export function RunTable({ runs, selected, onSelect, hasMore, isLoadingMore, onE
 }
 
 interface RowProps {
-  run: Task;
+  run: RunRow;
   index: number;
   start: number;
   height: number;
@@ -95,9 +94,7 @@ interface RowProps {
 
 const Row = memo(
   function Row({ run, index, start, height, isSelected, onToggle }: RowProps) {
-    const { id, status, created_at, started_at, completed_at, canceled_at } = run;
-    const words = inputText(run.input) || id;
-    const agent = agentOf(run);
+    const { id, status, words, agent, persona, waitsFor, createdAt, startedAt, endedAt } = run;
     return (
       <div
         role="row"
@@ -123,19 +120,17 @@ const Row = memo(
           </Link>
         </span>
         <span role="cell" className="runs__agent">
-          {agent.name}
-          {agent.persona !== null && <span className="quiet"> {agent.persona}</span>}
+          {agent}
+          {persona !== null && <span className="quiet"> {persona}</span>}
         </span>
         <span role="cell" className="runs__waits">
-          {run.waiting_for !== null && (
-            <bdi title={run.waiting_for.description}>{run.waiting_for.description}</bdi>
-          )}
+          {waitsFor !== null && <bdi title={waitsFor}>{waitsFor}</bdi>}
         </span>
         <span role="cell" className="runs__started">
-          <Time at={created_at} />
+          <Time at={createdAt} />
         </span>
         <span role="cell" className="runs__took">
-          {started_at === null ? text.none : <Took from={started_at} to={completed_at ?? canceled_at} />}
+          {startedAt === null ? text.none : <Took from={startedAt} to={endedAt} />}
         </span>
       </div>
     );

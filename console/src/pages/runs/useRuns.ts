@@ -1,18 +1,20 @@
 /** The list as far as it was scrolled, kept up to date by the server's event stream. */
 
 import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
-import type { BridleEvent, Page, Task } from "bridle/client";
+import type { BridleEvent, Page } from "bridle/client";
 import { useEffect, useMemo } from "react";
 import { bridle } from "../../server/bridle.ts";
 import { followChanges, mayFollow, pollMs } from "../../server/changes.ts";
 import { useSession } from "../../server/session.ts";
 import { type RunFilters, requestFor } from "./filters.ts";
+import { type RunRow, rowOf } from "./row.ts";
 
 const pageSize = 50;
+const laterPageSize = 200;
 /** More changes than this at once, and only the first page is read again. */
 const changedMax = 20;
 
-type Pages = InfiniteData<Page<Task>, string | undefined>;
+type Pages = InfiniteData<Page<RunRow>, string | undefined>;
 
 export function useRuns(filters: RunFilters) {
   const client = useQueryClient();
@@ -21,13 +23,16 @@ export function useRuns(filters: RunFilters) {
   const key = useMemo(() => ["runs", filters] as const, [filters]);
   const query = useInfiniteQuery({
     queryKey: key,
-    queryFn: ({ pageParam, signal }) =>
-      bridle.tasks.list({
+    queryFn: async ({ pageParam, signal }) => {
+      const { items, nextCursor } = await bridle.tasks.list({
         ...requestFor(filters, Date.now()),
-        limit: pageSize,
+        // The first page is there soon; who scrolls on needs more.
+        limit: pageParam === undefined ? pageSize : laterPageSize,
         signal,
         ...(pageParam === undefined ? {} : { cursor: pageParam }),
-      }),
+      });
+      return { items: items.map(rowOf), nextCursor };
+    },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.nextCursor ?? undefined,
     ...(isLive ? {} : { refetchInterval: pollMs }),
@@ -51,12 +56,12 @@ export function useRuns(filters: RunFilters) {
         shown.length > changedMax
           ? []
           : await Promise.all(shown.map((id) => bridle.tasks.get(id).catch(() => null)));
-      const byId = new Map(fresh.flatMap((task) => (task === null ? [] : [[task.id, task] as const])));
+      const byId = new Map(fresh.flatMap((task) => (task === null ? [] : [[task.id, rowOf(task)] as const])));
       const hasNew = shown.length < changed.size || shown.length > changedMax;
       const first = hasNew
         ? await bridle.tasks.list({ ...requestFor(filters, Date.now()), limit: pageSize })
         : null;
-      update((old) => merged(old, byId, first?.items ?? [], filters));
+      update((old) => merged(old, byId, first?.items.map(rowOf) ?? [], filters));
     };
     return followChanges({ idOf, onChanged });
   }, [client, filters, key, isLive, isThere]);
@@ -68,8 +73,8 @@ export function useRuns(filters: RunFilters) {
 /** Changed rows stay where they are; new ones come on top; what no longer matches leaves. */
 function merged(
   old: Pages,
-  changed: ReadonlyMap<string, Task>,
-  first: readonly Task[],
+  changed: ReadonlyMap<string, RunRow>,
+  first: readonly RunRow[],
   { status }: RunFilters,
 ): Pages {
   const known = new Set(old.pages.flatMap(({ items }) => items.map(({ id }) => id)));
