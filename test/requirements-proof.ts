@@ -10,6 +10,14 @@ export const proofRequirements: readonly Requirement[] = [
     "SIM-3":
       "A run that waits for one thing after the other is dropped from memory only with a note of what it waits for.",
   }),
+  ...section("Bridle", "Witnessed receipts", {
+    "WIT-1":
+      "A checkpoint is the signed head of a workspace's chain, as C2SP tlog-checkpoint has it, now or as it was.",
+    "WIT-2": "Between any two sizes of a chain there is a proof that verifies, and no other one does.",
+    "WIT-3":
+      "A witness signs heads that go on from those it saw, and reports every rewritten history with both notes.",
+    "WIT-4": "Checkpoints and proofs are for callers with receipts:read, of their own tenant.",
+  }),
   ...section("Bridle", "Soak", {
     "SOA-1":
       "What is acknowledged over any protocol is done once, though the server is killed, stopped, cut off and out of disk.",

@@ -33,6 +33,7 @@ import { addShellCommand } from "./commands/shell.ts";
 import { addTaskCommands } from "./commands/tasks.ts";
 import { addTourCommand } from "./commands/tour.ts";
 import { addTransferCommands } from "./commands/transfer.ts";
+import { addWitnessCommand } from "./commands/witness.ts";
 import { complaintOf, exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { addPersonaCommands, addScheduleCommands } from "./resources/personas.ts";
 import { addSecretCommands, addVaultCommands } from "./resources/secrets.ts";
@@ -97,6 +98,7 @@ bridle shell in a second terminal. The options of a command: bridle help COMMAND
   addGateCommands(program);
   program.commandsGroup("To prove and repeat what they did:");
   addReceiptCommands(program);
+  addWitnessCommand(program);
   addReplayCommand(program);
   addCheckCommand(program);
   program.commandsGroup("To set what agents may do and use:");

@@ -81,6 +81,27 @@ export async function inclusionProof(
   return await Promise.all(siblings);
 }
 
+/** That the tree of `first` leaves is the beginning of that of `second` (section 2.1.2). */
+export async function consistencyProof(nodes: TreeNodes, first: number, second: number): Promise<string[]> {
+  if (first === 0 || first === second) return [];
+  const path: Promise<string>[] = [];
+  let [start, size, left] = [0, second, first];
+  // Whether what is left of the first tree is still all of it, so that whoever verifies knows its root.
+  let isWhole = true;
+  while (left !== size) {
+    const half = leftSize(size);
+    if (left <= half) {
+      path.unshift(rangeRoot(nodes, start + half, size - half));
+      size = half;
+    } else {
+      path.unshift(rangeRoot(nodes, start, half));
+      [start, size, left, isWhole] = [start + half, size - half, left - half, false];
+    }
+  }
+  if (!isWhole) path.unshift(rangeRoot(nodes, start, size));
+  return await Promise.all(path);
+}
+
 /** Whatever is handed in, the answer is yes or no. */
 export function verifyInclusion(inclusion: Inclusion): boolean {
   const steps = auditSteps(inclusion);

@@ -147,7 +147,7 @@ export async function proveReceipt(
   };
 }
 
-async function chainSize(store: TenantStore, workspaceId: string): Promise<number> {
+export async function chainSize(store: TenantStore, workspaceId: string): Promise<number> {
   const document = await store.get("receipt_chain", chainIdOf(workspaceId));
   return (document?.body as ReceiptChainRecord | undefined)?.size ?? 0;
 }

@@ -42,7 +42,7 @@ function leafHash(receiptHash: string): Promise<string> {
   return sha256Of(leafText(receiptHash));
 }
 
-function nodeHash(left: string, right: string): Promise<string> {
+export function nodeHash(left: string, right: string): Promise<string> {
   return sha256Of(new Uint8Array([1, ...bytesOf(left), ...bytesOf(right)]));
 }
 

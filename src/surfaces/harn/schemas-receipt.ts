@@ -24,6 +24,21 @@ export const ReceiptProof = Type.Object({
   merkle_root: Type.String(),
   path: Type.Array(Type.String()),
 });
+const sizeMax = 2 ** 40;
+export const CheckpointQuery = Type.Object({
+  size: Type.Optional(Type.Integer({ minimum: 0, maximum: sizeMax })),
+});
+export const ConsistencyQuery = Type.Object({
+  from: Type.Optional(Type.Integer({ minimum: 0, maximum: sizeMax })),
+  to: Type.Optional(Type.Integer({ minimum: 0, maximum: sizeMax })),
+});
+export const ConsistencyProof = Type.Object({
+  object: Type.Literal("consistency_proof"),
+  workspace_id: Type.String(),
+  from: Type.Integer(),
+  to: Type.Integer(),
+  path: Type.Array(Type.String()),
+});
 export const VerifyReceiptRequest = Type.Object({
   trust_anchor: Type.Optional(Nullable(Id)),
   at_time: Type.Optional(Nullable(Timestamp)),

@@ -36,6 +36,7 @@ import {
   VerifyForeignReceiptRequest,
   VerifyReceiptRequest,
 } from "../schemas-receipt.ts";
+import { checkpointRoutes } from "./checkpoints.ts";
 
 const tag = "Receipts";
 const cborType = "application/vnd.harn.receipt+cbor";
@@ -158,6 +159,7 @@ const receipts: Route[] = [
     response: ReceiptProof,
     handle: (call) => proveReceipt(call.kernel, call.caller, call.param("receipt_id"), call.query.tree_size),
   }),
+  ...checkpointRoutes,
   route({
     method: "POST",
     path: "/v1/receipts/{receipt_id}/verify",
