@@ -198,6 +198,24 @@ async function runOf(taskId: string): Promise<Json> {
   return messages[0].parts.find((part: { type: string }) => part.type === "json").value.run;
 }
 
+test("GAT-8 gate run uses a standing permission for its words, and asks where more is bound", async () => {
+  // Given a permission of two uses, when the gate runs such a command twice, then nobody is asked; with a variable or for
+  // a third time, somebody is.
+  tool("ship");
+  const asking = world.gate(["permit", "--uses", "2", "--json", "--", "./ship", "it"]);
+  await world.approveOffered("2 times until");
+  assert.equal((await asking).code, 0);
+  const before = runs().length;
+  const bound = world.gate(["run", "--env", "REGION=eu", "--", "./ship", "it", "bound"]);
+  assert.equal((await world.decided(bound, "./ship", "deny")).code, 10);
+  for (const word of ["first", "second"]) {
+    assert.equal((await world.gate(["run", "--", "./ship", "it", word])).code, 3);
+  }
+  const third = world.gate(["run", "--", "./ship", "it", "third"]);
+  assert.equal((await world.decided(third, "./ship", "deny")).code, 10);
+  assert.deepEqual(runs().slice(before), ["it first", "it second"]);
+});
+
 test("GAT-6 a gate that is killed while it runs does not run it again, and the next one says so", async () => {
   tool("slow", "echo $$ > pid.txt; echo began >> ran.txt; exec sleep 600");
   const before = runs().length;

@@ -4,10 +4,11 @@ import { Argument, type Command, InvalidArgumentError, Option } from "commander"
 import { adapterNames } from "../../gate/hooks/adapters.ts";
 import { gateRisks } from "../../gate/policy.ts";
 import type { AskCommandSettings } from "../gate/ask.ts";
+import type { AskSettings } from "../gate/asking.ts";
 import type { CheckSettings } from "../gate/check.ts";
 import type { InstallSettings } from "../gate/install.ts";
 import type { LogSettings } from "../gate/log.ts";
-import type { AskSettings, RunSettings } from "../gate/run.ts";
+import type { RunSettings } from "../gate/run.ts";
 import type { PermitSettings } from "../gate/standing.ts";
 import { programName } from "../program-name.ts";
 import { type RemoteSettings, withRemoteOptions } from "../remote.ts";

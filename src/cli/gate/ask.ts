@@ -3,11 +3,11 @@
 import { readFileSync } from "node:fs";
 import { toolRequest } from "../../gate/request.ts";
 import { escapedJson } from "../terminal/text.ts";
+import { type AskSettings, inputFor, sayAsked, stopSignal } from "./asking.ts";
 import { decide } from "./decision.ts";
 import { denialOf } from "./denial.ts";
 import { gateRemote } from "./gate-remote.ts";
 import { settleDead } from "./journal.ts";
-import { type AskSettings, inputFor, sayAsked, stopSignal } from "./run.ts";
 
 export interface AskCommandSettings extends AskSettings {
   action: string;

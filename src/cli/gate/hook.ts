@@ -10,11 +10,11 @@ import { toolRequest } from "../../gate/request.ts";
 import { isRecord } from "../../sdk/client/errors.ts";
 import type { Remote } from "../remote.ts";
 import { oneLine } from "../terminal/text.ts";
+import { type AskSettings, inputFor, stopSignal } from "./asking.ts";
 import { decide } from "./decision.ts";
 import { Denied, denialOf } from "./denial.ts";
 import { gateRemote } from "./gate-remote.ts";
-import { type AskSettings, inputFor, stopSignal } from "./run.ts";
-import { useStanding } from "./standing.ts";
+import { withStanding } from "./standing.ts";
 
 const inputBytesMax = 1024 * 1024;
 const actionCharsMax = 300;
@@ -67,10 +67,10 @@ async function readInput(): Promise<Record<string, unknown>> {
 /** Why it is allowed. */
 async function decideUse(
   adapter: HookAdapter,
-  input: Record<string, unknown>,
+  call: Record<string, unknown>,
   settings: AskSettings,
 ): Promise<string> {
-  const { subject, details, cwd: place, session } = adapter.read(input);
+  const { subject, details, cwd: place, session } = adapter.read(call);
   const cwd = place ?? process.cwd();
   const { policy } = loadPolicy(cwd, settings.policy);
   const verdict = decideGate(policy, subject, { cwd, home: homedir() });
@@ -79,11 +79,10 @@ async function decideUse(
   const request = toolRequest({ tool: subject.tool, from: adapter.name, details, cwd });
   const wait = Math.min(settings.wait, hookWaitSeconds);
   const asked = inputFor(actionOf(adapter, subject), verdict, request, { runs: false, wait });
-  const standing = verdict.action === "ask" ? await useStanding(remote, subject, cwd, sessionId) : null;
-  const final = standing === null ? asked : { ...asked, decision: "allow" as const, standing_task: standing };
+  const input = await withStanding(remote, asked, { subject, cwd, sessionId });
   using stop = stopSignal();
-  await decide({ remote, input: final, sessionId, signal: stop.signal });
-  if (standing !== null) return `A standing permission covers it (${standing}).`;
+  await decide({ remote, input, sessionId, signal: stop.signal });
+  if (input.standing_task !== undefined) return `A standing permission covers it (${input.standing_task}).`;
   return verdict.action === "ask"
     ? "An approver signed it."
     : `The policy allows it (${verdict.finding.rule ?? "default"}).`;

@@ -4,24 +4,18 @@ import { spawn } from "node:child_process";
 import { createHash, type Hash, randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import type { Readable, Writable } from "node:stream";
-import type { GateEnd, GateInput } from "../../agents/gate.ts";
-import { decideGate, type GateVerdict } from "../../gate/decide.ts";
-import type { GateRisk } from "../../gate/policy.ts";
+import type { GateEnd } from "../../agents/gate.ts";
+import { decideGate } from "../../gate/decide.ts";
 import { loadPolicy } from "../../gate/policy-files.ts";
 import { bindCommand, type CommandRequest, environmentOf, whatChanged } from "../../gate/request.ts";
-import type { Remote, RemoteSettings } from "../remote.ts";
+import type { Remote } from "../remote.ts";
 import { oneLine } from "../terminal/text.ts";
+import { type AskSettings, commandText, endings, inputFor, sayAsked, stopSignal } from "./asking.ts";
 import { type Approved, type Asking, answerOnceAsked, decide } from "./decision.ts";
 import { Denied, denialOf } from "./denial.ts";
 import { gateRemote } from "./gate-remote.ts";
 import { forgetRunning, type RunningEntry, settleDead, writeRunning } from "./journal.ts";
-import { digestOf } from "./verify.ts";
-
-export interface AskSettings extends RemoteSettings {
-  policy?: string;
-  risk?: GateRisk;
-  wait: number;
-}
+import { withStanding } from "./standing.ts";
 
 export interface RunSettings extends AskSettings {
   env?: string[];
@@ -34,11 +28,14 @@ export async function run(argv: readonly string[], settings: RunSettings): Promi
   try {
     process.exitCode = await runApproved(argv, settings, stop.signal);
   } catch (error) {
-    const { message, exitCode } = denialOf(error);
+    const { message, exitCode } =
+      stop.signal.aborted && !(error instanceof Denied) ? stopped : denialOf(error);
     process.stderr.write(`bridle gate: not run. ${message}\n`);
-    process.exitCode = stop.signal.aborted ? 130 : exitCode;
+    process.exitCode = exitCode;
   }
 }
+
+const stopped = { message: "It was stopped before anybody decided.", exitCode: 130 };
 
 async function runApproved(
   argv: readonly string[],
@@ -59,7 +56,10 @@ async function runApproved(
   const remote = gateRemote(settings);
   await settleDead(remote);
   const action = `run ${commandText(argv)}`;
-  const input = inputFor(action, verdict, request, { runs: true, wait: settings.wait });
+  const asked = inputFor(action, verdict, request, { runs: true, wait: settings.wait });
+  // A standing permission is for words. Whoever binds more has all of it signed.
+  const hasMore = env.length > 0 || files.length > 0;
+  const input = hasMore ? asked : await withStanding(remote, asked, { subject, cwd: request.cwd });
   const entry = { url: remote.url, action };
   const { taskId } = await decideNoted({ remote, input, signal, onAsked: sayAsked(action) }, entry);
   return await runOnce(remote, { ...entry, taskId }, request, settings);
@@ -150,50 +150,4 @@ function hashing(from: Readable | null, to: Writable): Hash | null {
   from.on("data", (chunk: Buffer) => hash.update(chunk));
   from.pipe(to, { end: false });
   return hash;
-}
-
-export function inputFor(
-  action: string,
-  { action: decision, finding, risk }: GateVerdict,
-  request: object,
-  { runs, wait }: { runs: boolean; wait: number },
-): GateInput {
-  return {
-    action: action.slice(0, 500),
-    decision,
-    rule: finding.rule,
-    why: `${finding.what}: ${finding.why}`.slice(0, 4000),
-    risk,
-    request: { ...request },
-    digest: digestOf(request),
-    runs,
-    wait_seconds: wait,
-  };
-}
-
-/** Only for people: what is signed has the words apart. */
-export function commandText(argv: readonly string[]): string {
-  return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(" ");
-}
-
-export function sayAsked(action: string): (approvers: readonly string[]) => void {
-  return (approvers) => {
-    const names = approvers.join(", ");
-    process.stderr.write(`bridle gate: asked ${oneLine(names)} to approve: ${oneLine(action)}\n`);
-  };
-}
-
-const endings = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-
-/** Aborted when somebody stops the gate while it waits. */
-export function stopSignal(): { signal: AbortSignal } & Disposable {
-  const stopping = new AbortController();
-  const stop = () => stopping.abort();
-  for (const ending of endings) process.once(ending, stop);
-  return {
-    signal: stopping.signal,
-    [Symbol.dispose]() {
-      for (const ending of endings) process.off(ending, stop);
-    },
-  };
 }

@@ -8,11 +8,11 @@ import { decideGate } from "../../gate/decide.ts";
 import { loadPolicy } from "../../gate/policy-files.ts";
 import { toolRequest } from "../../gate/request.ts";
 import { oneLine } from "../terminal/text.ts";
+import { type AskSettings, inputFor, sayAsked, stopSignal } from "./asking.ts";
 import { decide } from "./decision.ts";
 import { denialOf, gateExit } from "./denial.ts";
 import { gateRemote } from "./gate-remote.ts";
-import { type AskSettings, inputFor, sayAsked, stopSignal } from "./run.ts";
-import { useStanding } from "./standing.ts";
+import { withStanding } from "./standing.ts";
 
 export async function guard(line: string, settings: AskSettings): Promise<void> {
   using stop = stopSignal();
@@ -33,11 +33,9 @@ export async function guard(line: string, settings: AskSettings): Promise<void> 
     const remote = gateRemote(settings);
     const action = oneLine(`shell: ${line}`).slice(0, 300);
     const request = toolRequest({ tool: "shell", from: "shell", details: { line }, cwd });
-    const standing = verdict.action === "ask" ? await useStanding(remote, subject, cwd, null) : null;
-    const input = inputFor(action, verdict, request, { runs: false, wait: settings.wait });
-    const final =
-      standing === null ? input : { ...input, decision: "allow" as const, standing_task: standing };
-    await decide({ remote, input: final, signal, onAsked: sayAsked(action) });
+    const asked = inputFor(action, verdict, request, { runs: false, wait: settings.wait });
+    const input = await withStanding(remote, asked, { subject, cwd });
+    await decide({ remote, input, signal, onAsked: sayAsked(action) });
   } catch (error) {
     const { message, exitCode } = denialOf(error);
     process.stderr.write(`bridle gate: not run. ${message}\n`);

@@ -4,6 +4,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { hostname, userInfo } from "node:os";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { GateInput } from "../../agents/gate.ts";
 import type { GateSubject } from "../../gate/decide.ts";
 import { type GateRisk, gateRisks } from "../../gate/policy.ts";
 import { covers, readStanding, type StandingRequest } from "../../gate/standing.ts";
@@ -13,11 +14,11 @@ import { isRefusal, type Remote, type RemoteSettings } from "../remote.ts";
 import { taskIdOf } from "../task/find-task.ts";
 import { type JsonSettings, show } from "../terminal/output.ts";
 import { oneLine } from "../terminal/text.ts";
+import { commandText, sayAsked, stopSignal } from "./asking.ts";
 import { asksFor, decide, proofOf } from "./decision.ts";
 import { Denied, denialOf } from "./denial.ts";
 import { gateRemote } from "./gate-remote.ts";
 import { inputOf } from "./log.ts";
-import { commandText, sayAsked, stopSignal } from "./run.ts";
 import { digestOf, type PermissionProof, verifySigned } from "./verify.ts";
 
 export interface PermitSettings extends RemoteSettings, JsonSettings {
@@ -93,6 +94,16 @@ function requestFor(argv: readonly string[], settings: PermitSettings): Standing
     until: new Date(Date.now() + settings.for * 1000).toISOString(),
     nonce: randomBytes(16).toString("hex"),
   };
+}
+
+/** What is asked, or allowed as a use of a standing permission that covers it. */
+export async function withStanding(
+  remote: Remote,
+  input: GateInput,
+  { subject, cwd, sessionId = null }: { subject: GateSubject; cwd: string; sessionId?: string | null },
+): Promise<GateInput> {
+  const taskId = input.decision === "ask" ? await useStanding(remote, subject, cwd, sessionId) : null;
+  return taskId === null ? input : { ...input, decision: "allow", standing_task: taskId };
 }
 
 /** Takes one use of a permission that covers this; null where none does. Nothing but its signature makes it count. */
