@@ -23,6 +23,7 @@ const programs = {
 const webLibraries = {
   approver: "src/sdk/approver/approver.ts",
   client: "src/sdk/client/index.ts",
+  react: "src/sdk/react/index.ts",
   shell: "src/sdk/shell/index.ts",
   verify: "src/sdk/verify/index.ts",
 };
@@ -64,7 +65,13 @@ export async function bundle(folder: string): Promise<Bundle> {
       target: "node24",
       banner: { js: requireHere },
     }),
-    build({ ...common, entryPoints: webLibraries, platform: "neutral", target: "es2024" }),
+    build({
+      ...common,
+      entryPoints: webLibraries,
+      platform: "neutral",
+      target: "es2024",
+      external: ["react"],
+    }),
   ]);
   mkdirSync(folder, { recursive: true });
   const written = built.flatMap(({ outputFiles }) => outputFiles);

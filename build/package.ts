@@ -107,7 +107,17 @@ function notices(inputs: readonly string[]): string {
 
 /** Ours, with the bundle in place of the sources. What is bundled need not be installed; what its types import must. */
 function publishedManifest(typePackages: ReadonlySet<string>) {
-  const { name, version, description, license, type, engines, exports } = manifest;
+  const {
+    name,
+    version,
+    description,
+    license,
+    type,
+    engines,
+    exports,
+    peerDependencies,
+    peerDependenciesMeta,
+  } = manifest;
   const { "@types/node": nodeTypes, typescript } = manifest.devDependencies;
   return {
     name,
@@ -127,6 +137,9 @@ function publishedManifest(typePackages: ReadonlySet<string>) {
     dependencies: Object.fromEntries(
       Object.entries(manifest.dependencies).filter(([dependency]) => typePackages.has(dependency)),
     ),
+    // Only `bridle/react` needs it.
+    peerDependencies,
+    peerDependenciesMeta,
     // `bridle init` gives new projects the same.
     devDependencies: { "@types/node": nodeTypes, typescript },
   };

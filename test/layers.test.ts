@@ -24,6 +24,7 @@ const mayImport: Record<string, readonly string[]> = {
   "sdk/approver": ["harp/core", "web"],
   // Of the server it takes types alone.
   "sdk/client": ["harp/core", "kernel", "receipts", "sdk/verify", "surfaces", "web"],
+  "sdk/react": ["sdk/client"],
   models: ["store", "web"],
   "mcp-client": ["store", "web"],
   tools: ["files", "policy", "store", "web"],

@@ -29,6 +29,13 @@ export const clientRequirements: readonly Requirement[] = [
     "CLT-18": "Events are typed by their kind, and what the server sends fits these types.",
     "CLT-10": "The client needs `fetch` and WebCrypto, and nothing of the server's code but the verifier.",
   }),
+  ...section("Bridle", "User interfaces", {
+    "UIS-1":
+      "useChat of the AI SDK works against any agent: tools, text, questions, approvals, errors, over reloads.",
+    "UIS-2": "Hooks for React show a conversation, its approvals and its task as they change.",
+    "UIS-3": "The UI message stream refuses what it cannot do, and needs the scopes of what it does.",
+    "UIS-4": "The UI message stream needs no version header, and the task outlives the page.",
+  }),
   ...section("Bridle", "Explanations", {
     "WHY-1":
       "A task that waits says in one sentence for what, since when and until when, by which kind, and what would help.",

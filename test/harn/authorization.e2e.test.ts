@@ -62,6 +62,8 @@ async function makeIds(client: Client, names: ReadonlySet<string>): Promise<Ids>
 
 /** How what is managed comes to be; made where the server has routes for it. */
 const makers: Record<string, (client: Client, ids: Ids) => Promise<string>> = {
+  // What a page calls its chat; the session is what counts.
+  chat_id: async () => "chat_1",
   quota_id: (client) => made(client, "/v1/quotas", { scope: "tenant", limits: { tasks: 1_000_000 } }),
   vault_id: (client, { workspace_id }) =>
     made(client, "/v1/vaults", { provider: "local", capabilities: ["read", "write"], workspace_id }),
@@ -157,6 +159,7 @@ const given: Record<string, (ids: Ids) => Given> = {
   sweepRetention: () => ({ body: { dry_run: true } }),
   createSessionBranch: () => ({ body: { kind: "task", base_ref: "x" } }),
   appendSessionMessage: () => ({ body: { message: userMessage("x") } }),
+  chatInSession: () => ({ body: { messages: [{ role: "user", parts: [{ type: "text", text: "x" }] }] } }),
   submitTask: ({ session_id }) => ({ body: { session_id, input: { a: 1 } } }),
   submitSessionTask: () => ({ body: { input: { a: 1 } } }),
   cancelTask: () => ({ body: {} }),

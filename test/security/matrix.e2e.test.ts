@@ -272,6 +272,7 @@ test("SEC-MATRIX every tool of MCP", async () => {
   const calls: Record<string, { row: Row; arguments: () => object }> = {
     get_task: { row: guarded, arguments: () => ({ task_id: task.id }) },
     answer_task: { row: guarded, arguments: () => ({ task_id: task.id, answer: "x" }) },
+    signal_task: { row: guarded, arguments: () => ({ task_id: task.id, name: "go" }) },
     cancel_task: { row: guarded, arguments: () => ({ task_id: task.id }) },
   };
   // An agent begins a task in the caller's own place; in our session it does not.

@@ -89,6 +89,7 @@ type RouteOptions<Q extends TSchema, B extends TSchema> = Pick<
   reads?: Reads;
   /** Checked before the body is read. Null where every valid key may call; further scopes are the query's or the command's. */
   scope: Scope | null;
+  isUnversioned?: true;
   /** HEAD asks the same and is given no content. */
   isHeadToo?: boolean;
   handle(call: Call<Static<Q>, Static<B>>): Promise<unknown>;
@@ -121,6 +122,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
     produces,
     webSocket,
     isPublic: false,
+    ...(options.isUnversioned && { isUnversioned: options.isUnversioned }),
     scope,
     register(app, kernel) {
       const querySchema: TSchema = query ?? Nothing;
@@ -131,7 +133,7 @@ export function route<Q extends TSchema = typeof Nothing, B extends TSchema = ty
         reading.route({
           method: isHeadToo ? [method, "HEAD"] : method,
           url: path.replaceAll(/\{(\w+)\}/g, ":$1"),
-          onRequest: admit(kernel, webSocket, scope),
+          onRequest: admit(kernel, { webSocket, scope, isUnversioned: options.isUnversioned === true }),
           ...(options.reads === "strict_json" ? { bodyLimit: strictBytesMax } : {}),
           config: {
             streamsBody: options.reads === "bytes" || options.reads === "json_lines",
@@ -297,7 +299,10 @@ function admittedBy(request: FastifyRequest): Admitted {
 }
 
 /** Before the body is read: who is calling, whether we speak the same version, and whether it may be asked at all. */
-function admit(kernel: Kernel, webSocket: Route["webSocket"], scope: Scope | null) {
+function admit(
+  kernel: Kernel,
+  { webSocket, scope, isUnversioned }: Pick<Route, "webSocket" | "scope"> & { isUnversioned: boolean },
+) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const upgrades = webSocket !== "none" && isUpgrade(request);
     const found = await authenticate(kernel, request, upgrades ? kernel.tickets : null);
@@ -305,7 +310,9 @@ function admit(kernel: Kernel, webSocket: Route["webSocket"], scope: Scope | nul
     if (left !== null) reply.headers(rateLeftHeaders(left));
     admitted.set(request, found);
     // A browser cannot send headers with an upgrade; the subprotocol names the version there. Who sends one means it.
-    if (!upgrades || request.headers[versionHeader.toLowerCase()] !== undefined) requireVersion(request);
+    const isVersionOptional = upgrades || isUnversioned;
+    if (!isVersionOptional || request.headers[versionHeader.toLowerCase()] !== undefined)
+      requireVersion(request);
     if (scope !== null) requireScope(found.caller, scope);
   };
 }

@@ -35,6 +35,7 @@ import { sessionRoutes } from "./routes/sessions.ts";
 import { skillRoutes } from "./routes/skills.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { transferRoutes } from "./routes/transfer.ts";
+import { uiRoutes } from "./routes/ui.ts";
 import { vaultRoutes } from "./routes/vaults.ts";
 import { webSocketRoutes } from "./routes/websocket.ts";
 import { workspaceFileRoutes } from "./routes/workspace-files.ts";
@@ -77,6 +78,7 @@ function harnRoutes(options: HarnOptions): Route[] {
     ...branchRoutes,
     ...retentionRoutes,
     ...messageRoutes,
+    ...uiRoutes(options),
     ...taskRoutes(stopped),
     ...permissionRequestRoutes,
     ...outcomeRoutes,
