@@ -16,7 +16,7 @@ export interface NotKept {
 export const eventKindsProduced: Inventory = {
   "user.message": { by: "a task or a message of a user", ids: ["MSG-1"] },
   "user.input_submitted": { by: "an answer to a question", ids: ["TSK-8"] },
-  "user.tool_confirmation": { by: "a decision about a permission request", ids: ["TSK-11"] },
+  "user.tool_confirmation": { by: "a decision about a permission request", ids: ["TSK-11", "TAX-17"] },
   "user.cancel_requested": { by: "a cancellation", ids: ["TSK-7"] },
   "agent.message": { by: "what an agent says or returns", ids: ["MSG-1"] },
   "agent.tool_use": { by: "a call of a tool, by the model or by the agent's code", ids: ["TAX-2"] },
@@ -185,9 +185,9 @@ export const conformanceNotes: readonly NotKept[] = [
   },
   {
     protocol: "harn",
-    statement: "`user.tool_confirmation` with `modified`",
-    because: "an approval is of the bytes that were shown",
-    instead: "400; deny it with a reason, and the agent asks again",
+    statement: "`modified` for what is no call of a tool, and by signature",
+    because: "other code has its values already, and what is signed is what was shown",
+    instead: "422; deny it with a reason, and the agent asks again",
   },
   {
     protocol: "harn",

@@ -21,6 +21,8 @@ export const taxonomyRequirements: readonly Requirement[] = [
       "A paused session holds the tasks that it is given until it is resumed, also over a restart; one with expires_at is closed then; both are shown.",
     "TAX-13":
       "What a workspace cannot do no task does there, and a skill that needs approval gets it, whatever the persona says.",
+    "TAX-17":
+      "A tool call is approved with another input: the tool gets that one, and both are in the log and in the evidence of the receipt.",
     "TAX-16":
       "An artifact says which branch it was made on; an outcome says hand-offs, cost and metrics as its receipt does.",
     "TAX-15":

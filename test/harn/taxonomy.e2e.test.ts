@@ -107,6 +107,56 @@ describe("names of the protocol", () => {
   }
 });
 
+describe("approval with another input", () => {
+  /** A task whose payment waits for approval, and its permission request. */
+  async function waiting(cents: number): Promise<{ task: Json; id: string }> {
+    const task = await call("money.pay", { cents }, { tier: "act_with_approval" });
+    await client.untilTask(task.id, ({ status }: Json) => status === "AUTH_REQUIRED");
+    const { body } = await client.get(`/v1/tasks/${task.id}/permission-requests`);
+    return { task, id: body.data[0].id };
+  }
+
+  const respond = (id: string, body: object) => client.post(`/v1/permission-requests/${id}/respond`, body);
+
+  test("TAX-17 the tool gets the input that was approved; both are in the log, and a replay is the same", async () => {
+    const { task, id } = await waiting(500);
+    const answer = { decision: "modified", input: { cents: 5 } };
+    const { body: answered } = await respond(id, answer);
+    assert.deepEqual([answered.status, answered.response.modified_input], ["approved", { cents: 5 }]);
+    assert.equal((await respond(id, answer)).status, 200);
+    assert.equal((await respond(id, { ...answer, input: { cents: 6 } })).status, 409);
+    const events = await toolEvents(task);
+    const use = events.find(({ event }) => event === "agent.tool_use");
+    const done = events.find(({ event, payload }) => event === "span.completed" && payload.kind === "tool");
+    assert.deepEqual([use.payload.input, done.payload.tool_call.input], [{ cents: 500 }, { cents: 5 }]);
+    assert.deepEqual(done.payload.result.output, { paid: 5 });
+    const { body: replay } = await client.post(`/v1/tasks/${task.id}/replay`, { mode: "exact" });
+    assert.equal((await client.untilTask(replay.id, isFinal)).status, "COMPLETED");
+  });
+
+  test("TAX-17 an input that the tool does not take fails its call; what is no tool call is not modified", async () => {
+    const { task, id } = await waiting(500);
+    assert.equal((await respond(id, { decision: "modified" })).status, 400);
+    assert.equal((await respond(id, { approved: true, input: { cents: 1 } })).status, 400);
+    await respond(id, { decision: "modified", input: { cents: "many" } });
+    const events = await toolEvents(task);
+    assert.ok(
+      events.some(({ event, payload }) => event === "tool.failed" && /cents/.test(payload.error.message)),
+    );
+    const { id: session_id } = await client.createSession();
+    const input = { role: "user", parts: [{ type: "text", text: "approve deploy", visibility: "public" }] };
+    const { body: other } = await client.post("/v1/tasks", {
+      session_id,
+      persona_id: "persona_rehearsal",
+      input,
+    });
+    await client.untilTask(other.id, ({ status }: Json) => status === "AUTH_REQUIRED");
+    const { body } = await client.get(`/v1/tasks/${other.id}/permission-requests`);
+    const refused = await respond(body.data[0].id, { decision: "modified", input: {} });
+    assert.deepEqual([refused.status, refused.body.error.param], [422, "input"]);
+  });
+});
+
 describe("tool calls in the log", () => {
   test("TAX-2, TAX-3 a call, its result and its span have one tool_call_id and one span", async () => {
     const events = await toolEvents(await call("numbers.add", { a: 1, b: 2 }));

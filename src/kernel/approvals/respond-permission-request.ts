@@ -3,6 +3,7 @@
  * wants signatures, nothing else is an answer.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import type { ApprovalProof } from "../../harp/core/proof.ts";
 import type { Caller } from "../../policy/caller.ts";
 import type { JsonObject, JsonValue } from "../../store/port.ts";
@@ -26,6 +27,8 @@ export interface PermissionAnswer {
   reason: string | null;
   answer?: JsonValue | undefined;
   metadata?: JsonObject | undefined;
+  /** Approves a tool call with another input. */
+  modifiedInput?: JsonValue | undefined;
   reviewer?: string | null | undefined;
   /** What the one who answers was shown, when they say so: the answer is to that and to nothing else. */
   artifactHash?: string | undefined;
@@ -65,14 +68,15 @@ export function decidePermission(
   unit: Unit,
   answer: PermissionAnswer & { proof?: ApprovalProof; isUndeliverable?: boolean },
 ): PermissionRequestRecord {
-  const { requestId, approved, reason, proof } = answer;
+  const { requestId, approved, reason, proof, modifiedInput } = answer;
   const request = unit.require("permission_request", requestId);
   const task = unit.find("task", request.task_id);
   // A key that is bound to other agents does not hear that it is there.
   if (task === undefined) throw notFound("permission_request", requestId);
   assertSameArtifact(request, answer);
+  if (modifiedInput !== undefined) assertModifiable(request, modifiedInput);
   const status = approved ? "approved" : "denied";
-  if (request.status === status) return request;
+  if (request.status === status && isSameInput(unit, request, modifiedInput)) return request;
   if (request.status !== "pending") {
     throw new HarnessError("conflict", `Permission request ${requestId} was ${request.status} before.`, {
       details: { request_id: requestId, status: request.status },
@@ -98,6 +102,7 @@ export function decidePermission(
     decided_by: unit.caller.actor,
     decided_at: unit.at,
     ...(answer.answer === undefined ? {} : { answer: answer.answer }),
+    ...(modifiedInput === undefined ? {} : { modified_input: modifiedInput }),
     ...(answer.metadata === undefined ? {} : { metadata: answer.metadata }),
     ...(proof === undefined ? {} : { proof }),
   });
@@ -108,9 +113,37 @@ export function decidePermission(
     request_id: requestId,
     approved,
     reason,
+    ...(response.modified_input === undefined ? {} : { modified_input: response.modified_input }),
   });
   moveTask(unit, confirmed, "WORKING", `permission ${status}`);
   return decided;
+}
+
+/** It is part of two events and of the request's document. */
+const modifiedCharsMax = 64 * 1024;
+
+/** Only a tool is called with what the server itself hands over; other code has its values already. */
+function assertModifiable({ id, request }: PermissionRequestRecord, input: JsonValue): void {
+  if (request.kind !== "tool" && request.kind !== "mcp") {
+    throw new HarnessError(
+      "policy_violation",
+      `Permission request ${id} is no call of a tool, so what it asks for cannot be modified: approve or deny it.`,
+      { param: "input", details: { request_id: id, kind: request.kind ?? null } },
+    );
+  }
+  if (JSON.stringify(input).length > modifiedCharsMax) {
+    throw new HarnessError("invalid_request", `input has at most ${modifiedCharsMax} characters.`, {
+      param: "input",
+    });
+  }
+}
+
+function isSameInput(
+  unit: Unit,
+  { response }: PermissionRequestRecord,
+  input: JsonValue | undefined,
+): boolean {
+  return isDeepStrictEqual(response?.modified_input, unit.redactor.value(input));
 }
 
 function assertSameArtifact(

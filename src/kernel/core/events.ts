@@ -267,7 +267,14 @@ export interface EventPayloads {
   /** `answer` stands for the message in a replay that was given another one. */
   "user.input_submitted": { step: string; message_id: string; answer?: JsonValue };
   "user.cancel_requested": { reason: string | null };
-  "user.tool_confirmation": { step: string; request_id: string; approved: boolean; reason: string | null };
+  "user.tool_confirmation": {
+    step: string;
+    request_id: string;
+    approved: boolean;
+    reason: string | null;
+    /** The input that was approved in place of the one that was asked for. */
+    modified_input?: JsonValue;
+  };
 
   "tool.approval_required": { permission_request: PermissionRequestRecord };
   "tool.approved": { response: PermissionResponse; receipt_id: string | null };

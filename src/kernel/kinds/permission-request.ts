@@ -19,6 +19,8 @@ export type PermissionResponse = {
   decided_at: string;
   answer?: JsonValue;
   metadata?: JsonObject;
+  /** What is to be done instead of what was asked for. */
+  modified_input?: JsonValue;
   /** The signatures that it rests on. */
   proof?: ApprovalProof;
 };

@@ -212,6 +212,7 @@ async function askPermission(
   const answer = recorded?.ended ?? (await run.questions.ask(step, inquire));
   if (answer.event !== "user.tool_confirmation") throw new WaitExpired(action, asked.expires_at);
   if (!answer.payload.approved) throw new ApprovalDenied(action, answer.payload.reason);
+  permit.modifiedInput = answer.payload.modified_input;
   return permit;
 }
 

@@ -7,6 +7,7 @@
 import { type Refusal, useApproval, usedUp } from "../../kernel/approvals/use.ts";
 import type { StepSpan } from "../../kernel/core/events.ts";
 import { getRecord } from "../../kernel/core/read.ts";
+import type { JsonValue } from "../../store/port.ts";
 import { ApprovalRefused } from "./failures.ts";
 import type { Run } from "./run.ts";
 
@@ -14,6 +15,8 @@ export class Permit {
   readonly #run: Run;
   readonly #requestId: () => string;
   readonly #binding: string;
+  /** What was approved in place of what was asked for. */
+  modifiedInput: JsonValue | undefined;
 
   /** The name of the request is known once it is recorded. */
   constructor(run: Run, requestId: () => string, binding: string) {

@@ -19,7 +19,8 @@ export interface ToolAct extends ToolRequested {
   span: EffectSpan;
   effect: ToolEffect;
   risk: Risk;
-  attempt: (attempt: number) => Promise<Attempted>;
+  /** With the input that was asked for, or that was approved in its place. */
+  attempt: (input: JsonValue, attempt: number) => Promise<Attempted>;
   retry: RetryPolicy;
   /** What whoever approves it is told in a few words. */
   action?: string | undefined;
@@ -34,10 +35,15 @@ export interface Acted {
   withheld: string | null;
 }
 
-export async function actAs(run: Run, { risk, simulate, action, ...step }: ToolAct): Promise<Acted> {
-  const { span, effect, input } = step;
-  if (effect === "none") return { output: await performTool(run, step), withheld: null };
-  const request = { span, effect, input, callId: step.callId };
+export async function actAs(run: Run, { risk, simulate, action, attempt, ...call }: ToolAct): Promise<Acted> {
+  const { span, effect, input } = call;
+  const stepWith = (given: JsonValue) => ({
+    ...call,
+    input: given,
+    attempt: (number: number) => attempt(given, number),
+  });
+  if (effect === "none") return { output: await performTool(run, stepWith(input)), withheld: null };
+  const request = { span, effect, input, callId: call.callId };
   const terms = {
     intent: input,
     simulate: simulate?.() ?? null,
@@ -46,7 +52,7 @@ export async function actAs(run: Run, { risk, simulate, action, ...step }: ToolA
     toolCall: request,
   };
   const { outcome, output, artifactId } = await actUnderTier(run, span, terms, (permit) =>
-    performTool(run, step, permit),
+    performTool(run, stepWith(permit?.modifiedInput ?? input), permit),
   );
   if (outcome === "done" || simulate !== null) return { output, withheld: null };
   const tier = run.task.policy.autonomy_tier;

@@ -36,7 +36,7 @@ export async function callLocalTool(
   const checked = await checkedInput(run, tool, toolCall);
   // Each call that such a tool makes on `ctx` is a step, allowed and approved for itself.
   if ("runWith" in tool) return { output: asJson(await tool.runWith(ctx, checked)), withheld: null };
-  const attempt = (number: number) => attemptTool(run, span, tool, input, number);
+  const attempt = (given: JsonValue, number: number) => attemptTool(run, span, tool, given, number);
   const retries = tool.effect === "none" ? retriesDefault : 0;
   const simulate = tool.simulate === undefined ? null : () => asJson(tool.simulate?.(checked));
   return await actAs(run, {

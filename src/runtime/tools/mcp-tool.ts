@@ -37,7 +37,8 @@ export async function callMcpTool(
   await allowed(run, span, () => requireTool(run.task, tool), { toolCall });
   const questions = new Questions(run, span.step);
   const recallWithin = () => questions.recall();
-  const attempt = () => attemptCall(run, mcp, { server, name, effect, input, span, questions });
+  const attempt = (given: JsonValue) =>
+    attemptCall(run, mcp, { server, name, effect, input: given, span, questions });
   const risk = effect === "irreversible" ? "high" : "medium";
   const retry = retryPolicy(
     {},

@@ -267,6 +267,10 @@ async function presentPayload(event: KernelEvent, viewer: Onlooker): Promise<obj
       const sent = network === undefined ? {} : { network: presentInternal({ value: network }, viewer) };
       return { ...span, ...call, ...sent, result: await presentResult(result, viewer) };
     }
+    case "user.tool_confirmation": {
+      const { modified_input: value, ...shown } = event.payload;
+      return value === undefined ? shown : { ...shown, modified_input: presentInternal({ value }, viewer) };
+    }
     case "connector.normalized": {
       const { content, ...shown } = event.payload;
       if (content === undefined) return shown;

@@ -95,7 +95,9 @@ export const PermissionRequest = Envelope("permission_request", {
 });
 export const PermissionResponseRequest = Type.Object({
   approved: Type.Optional(Type.Boolean()),
-  decision: Type.Optional(Type.Enum(["approved", "denied"])),
+  /** `modified` approves the call of a tool with `input` in place of what it was to be given. */
+  decision: Type.Optional(Type.Enum(["approved", "denied", "modified"])),
+  input: Type.Optional(Type.Unknown()),
   outcome: Type.Optional(Type.Enum(["approved", "approve", "selected", "denied", "deny", "rejected"])),
   answer: Type.Optional(Type.Unknown()),
   reviewer: Type.Optional(Nullable(Name)),

@@ -139,6 +139,7 @@ export const eventPayloads = {
     request_id: Type.String(),
     approved: Type.Boolean(),
     reason: Nullable(Type.String()),
+    modified_input: Type.Optional(Content),
   }),
   "tool.approval_required": Type.Object({ permission_request: PermissionRequest }),
   "tool.approved": Decided,

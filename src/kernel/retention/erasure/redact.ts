@@ -15,6 +15,7 @@ const opaqueKeys = new Set([
   "metadata",
   "action",
   "answer",
+  "modified_input",
   "schema",
   "details",
   "provenance",

@@ -73,6 +73,7 @@ export const permissionRequestRoutes: Route[] = [
     response: PermissionRequest,
     async handle(call) {
       const { answer, reviewer, reason, note, artifact_hash, metadata } = call.body;
+      assertInputFits(call.body);
       const request = await call.dispatch(respondPermissionRequest, {
         requestId: call.param("request_id"),
         approved: approvedOf(call.body),
@@ -80,6 +81,7 @@ export const permissionRequestRoutes: Route[] = [
         answer: jsonValue(answer),
         reviewer,
         artifactHash: artifact_hash,
+        modifiedInput: jsonValue(call.body.input),
         metadata: metadata === undefined ? undefined : jsonObject(metadata),
       });
       return presentPermissionRequest(request);
@@ -87,11 +89,21 @@ export const permissionRequestRoutes: Route[] = [
   }),
 ];
 
+/** What is sent along and not said to be meant would be done by nobody. */
+function assertInputFits({ decision, input }: Static<typeof PermissionResponseRequest>): void {
+  if ((decision === "modified") === (input !== undefined)) return;
+  const problem =
+    input === undefined
+      ? 'decision "modified" needs the input that is approved.'
+      : 'input is for the decision "modified".';
+  throw new HarnessError("invalid_request", problem, { param: "input" });
+}
+
 /** The decision, in whichever of the accepted spellings; several must agree. */
 function approvedOf({ approved, decision, outcome }: Static<typeof PermissionResponseRequest>): boolean {
   const said = new Set<boolean>();
   if (approved !== undefined) said.add(approved);
-  if (decision !== undefined) said.add(decision === "approved");
+  if (decision !== undefined) said.add(decision !== "denied");
   if (outcome !== undefined) said.add(["approved", "approve", "selected"].includes(outcome));
   const [only] = said;
   if (only !== undefined && said.size === 1) return only;
