@@ -234,6 +234,14 @@ export const conformanceNotes: readonly NotKept[] = [
   },
   {
     protocol: "opvs",
+    statement: "large payloads in parts become artifacts",
+    because:
+      "an agent reads the bytes of its message where they were sent, and a reference would be another part than the client's",
+    instead:
+      "the part as it was sent, up to the limit of a body; it is stored once, outside of the event, and is read back as `raw`",
+  },
+  {
+    protocol: "opvs",
     statement: "repeated query parameters",
     because: "no operation has a repeated field in its query",
     instead: "invalid params, naming the parameter that was given more than once",

@@ -23,6 +23,8 @@ export const taxonomyRequirements: readonly Requirement[] = [
       "What a workspace cannot do no task does there, and a skill that needs approval gets it, whatever the persona says.",
     "TAX-17":
       "A tool call is approved with another input: the tool gets that one, and both are in the log and in the evidence of the receipt.",
+    "TAX-18":
+      "Every optional member of every request body, sent with a valid value, is found in the answer or in its effect.",
     "TAX-16":
       "An artifact says which branch it was made on; an outcome says hand-offs, cost and metrics as its receipt does.",
     "TAX-15":
