@@ -170,7 +170,10 @@ test("CON-10 the secret goes to the server that it was given for, whoever change
   const connector = await client.createConnector({ provider: "polling", polling, secret: "feed-token-2" });
   const writer = await client.withScopes("connectors:write", "connectors:read");
   const change = (url: string) =>
-    writer.call(`/v1/connectors/${connector.id}`, { method: "PATCH", body: { polling: { ...polling, url } } });
+    writer.call(`/v1/connectors/${connector.id}`, {
+      method: "PATCH",
+      body: { polling: { ...polling, url } },
+    });
   const refused = errorOf(await change(await foreign.listen()), 422);
   assert.deepEqual([refused.code, refused.param], ["policy_violation", "polling.url"]);
   assert.equal((await change(`${polling.url}?page=2`)).status, 200);

@@ -76,8 +76,7 @@ test("VLT-10 env and file vaults give what the operator offers, and nothing besi
   const scopes = ["vaults:write"];
   const bound = client.as((await client.createKey({ scopes, workspace_ids: ["workspace_default"] })).key);
   const mine = { capabilities: ["read"], workspace_id: "workspace_default" };
-  for (const provider of ["env", "file"])
-    errorOf(await bound.post("/v1/vaults", { ...mine, provider }), 403);
+  for (const provider of ["env", "file"]) errorOf(await bound.post("/v1/vaults", { ...mine, provider }), 403);
   assert.equal((await bound.post("/v1/vaults", { ...mine, provider: "local" })).status, 201);
   // A write would be a promise that nobody keeps.
   const path = `/v1/vaults/${env.id}/secrets/a`;
