@@ -50,6 +50,7 @@ const server = [
   "ensure_tenant",
   "erase_events",
   "note_exhaustion",
+  "note_failed_delivery",
   "note_handoff",
   "note_late_result",
   "record_erased",

@@ -54,3 +54,29 @@ test("SEC-L2 a call that goes on from a state needs tasks:read: the state can be
   assert.doesNotMatch(refused, /secret account/);
   assert.match(await shownTo("tasks:write", "tasks:read"), /secret account/);
 });
+
+test("SEC-L2 what is in a task is in no answer to a key that may only write tasks, but to its own", async () => {
+  const writer = await admin.withScopes("tasks:write", "sessions:write");
+  const secret = /secret|account/;
+  for (const action of ["signals", "cancel", "retry", "replay"]) {
+    const task = await waitingTask("ask which secret account?");
+    if (action === "retry" || action === "replay") await admin.post(`/v1/tasks/${task.id}/cancel`);
+    const body = action === "signals" ? { name: "paid", payload: 1 } : {};
+    const answer = await writer.post(`/v1/tasks/${task.id}/${action}`, body);
+    assert.ok(answer.status < 300, JSON.stringify(answer.body));
+    assert.doesNotMatch(JSON.stringify(answer.body), secret, action);
+    assert.equal(answer.body.input.redacted, true);
+  }
+  const task = await waitingTask("ask which secret account?");
+  const cancel = { jsonrpc: "2.0", id: 1, method: "CancelTask", params: { id: task.id } };
+  const refused = await writer.post("/opvs/rpc", cancel, { "a2a-version": "1.0" });
+  assert.match(JSON.stringify(refused.body), /tasks:read/);
+  assert.doesNotMatch(JSON.stringify(refused.body), secret);
+  const params = { name: "signal_task", arguments: { task_id: task.id, name: "paid" } };
+  const signaled = await rawCall(server, writer.key, "2026-07-28", params, {}, AbortSignal.timeout(20_000));
+  const text = await signaled.text();
+  assert.match(text, /was sent the signal paid/);
+  assert.doesNotMatch(text, /secret|account|REQUIRED/);
+  const own = await writer.rehearse((await writer.createSession()).id, "ask which secret account?");
+  assert.match(JSON.stringify(own), /which secret account/);
+});

@@ -1,6 +1,6 @@
 /** Tasks for those who ask for them. What administrators read of others' tasks is in the audit log. */
 
-import type { Caller } from "../../policy/caller.ts";
+import { type Caller, mayUse } from "../../policy/caller.ts";
 import { noteContentRead, placeOf } from "../audit/content-reads.ts";
 import { getRecord, listRecords, type Page } from "../core/read.ts";
 import type { KernelDeps } from "../core/unit.ts";
@@ -26,6 +26,13 @@ export async function listTasks(
   const page = await listRecords(deps, caller, "task", filters);
   if (page.data.length > 0) await noteContentRead(deps, caller, placeOf(caller, filters), "tasks");
   return page;
+}
+
+/** Whoever began a task has what is in it; a replay or retry has what was said to another. */
+export function mayReadTask(caller: Caller, { submitter, replay, retry_of }: TaskRecord): boolean {
+  if (mayUse(caller, "tasks:read")) return true;
+  const isOfOther = replay !== null || retry_of !== undefined;
+  return !isOfOther && submitter?.actor === caller.actor && submitter.key_id === caller.keyId;
 }
 
 /** Its session stands for it, as for everything else that was read there. */

@@ -39,13 +39,13 @@ import {
   presentSecret,
   presentSessionFacts,
   presentSkill,
-  presentTask,
   presentVault,
   redacted,
   seesInternal,
   type Viewer,
   type Wire,
 } from "./present.ts";
+import { presentTask } from "./present-task.ts";
 
 export async function presentEvent(stored: StoredEvent, viewer: Viewer): Promise<Wire> {
   return {

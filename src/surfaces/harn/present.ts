@@ -19,13 +19,11 @@ import type { MessageRecord, Part } from "../../kernel/kinds/message.ts";
 import { outcomeIdOf } from "../../kernel/kinds/outcome.ts";
 import type { PermissionRequestRecord } from "../../kernel/kinds/permission-request.ts";
 import type { PersonaRecord } from "../../kernel/kinds/persona.ts";
-import { demandsHarp } from "../../kernel/kinds/persona.ts";
 import type { PushConfigRecord } from "../../kernel/kinds/push-config.ts";
-import type { ReplayPlan } from "../../kernel/kinds/replay.ts";
 import type { Visibility } from "../../kernel/kinds/resource.ts";
 import type { Compaction, SessionRecord } from "../../kernel/kinds/session.ts";
 import type { SkillRecord } from "../../kernel/kinds/skill.ts";
-import type { RetryOf, TaskInput, TaskRecord } from "../../kernel/kinds/task.ts";
+import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import type { VaultRecord, VaultSecret } from "../../kernel/kinds/vault.ts";
 import type { TruncateResult } from "../../kernel/sessions/truncate-session.ts";
 import type { LoadedTool } from "../../kernel/skills/read-skills.ts";
@@ -39,7 +37,6 @@ import { Connector, Memory, Skill } from "./schemas-knowledge.ts";
 import { Persona } from "./schemas-policy.ts";
 import { PushConfig } from "./schemas-push.ts";
 import { Session } from "./schemas-session.ts";
-import { Task } from "./schemas-task.ts";
 import { Vault } from "./schemas-vault.ts";
 import { Artifact } from "./schemas-workspace.ts";
 
@@ -61,7 +58,7 @@ export function presentRecord<R extends { tenant_id: string }>(record: R): Omit<
 }
 
 /** The members that the schema names, in the order of the record; a record's others are shown to nobody. */
-function pick(schema: TObject, record: object): Wire {
+export function pick(schema: TObject, record: object): Wire {
   return Object.fromEntries(
     Object.entries(record).filter(([name]) => Object.hasOwn(schema.properties, name)),
   );
@@ -212,77 +209,6 @@ export function redacted(
 
 function hashFor({ approvals, caller, place }: Onlooker, content: unknown): string {
   return hiddenHash(approvals, caller.tenantId, place, content);
-}
-
-export async function presentTask(task: TaskRecord, viewer: Viewer): Promise<Wire> {
-  const { retry_of, outcome, quota_ids, replay } = task;
-  return {
-    ...pick(Task, task),
-    ...(retry_of === undefined ? {} : { retry_of: presentRetry(retry_of) }),
-    input: await presentInput(task.input, viewer),
-    receipt_id: outcome?.receipt_id ?? null,
-    outcome_id: outcome === null ? null : outcomeIdOf(task.id),
-    quota_id: quota_ids[0] ?? null,
-    replay: replay === null ? null : presentPlan(replay),
-    waiting_for: waitingFor(task),
-  };
-}
-
-function presentRetry({ task_id, from_step }: RetryOf): Wire {
-  return { task_id, from_step };
-}
-
-function presentPlan({ source_task_id, mode, checkpoint, allow_live, reason }: ReplayPlan): Wire {
-  return { source_task_id, mode, checkpoint, allow_live, reason };
-}
-
-async function presentInput(input: TaskInput, viewer: Viewer): Promise<unknown> {
-  if ("payload" in input) {
-    const found = await unsealShown(input.payload, ownStore(viewer));
-    return "erased" in found ? found.erased : found.value;
-  }
-  const document = await ownStore(viewer).get("message", input.message_id);
-  // Messages leave the log by age; the record of their task stays.
-  if (document === undefined) return { redacted: true, type: "message", id: input.message_id };
-  return await presentMessage(document.body as MessageRecord, viewer);
-}
-
-function waitingFor({
-  pending,
-  parked,
-  host_calls: hostCalls = [],
-  handoff_ids: handoffIds = [],
-  policy,
-}: TaskRecord): Wire | null {
-  if (pending !== null) {
-    const isSigned = pending.kind === "approval" && demandsHarp(policy.approval_policy);
-    return {
-      kind: pending.kind,
-      description: pending.prompt,
-      permission_request_id: pending.permission_request_id,
-      schema: pending.schema,
-      until: pending.expires_at,
-      ...(isSigned ? { signature_required: true } : {}),
-    };
-  }
-  const [hostCall] = hostCalls;
-  if (hostCall !== undefined) {
-    return {
-      kind: "host",
-      description: parked?.reason ?? `waits for a host that can do ${hostCall.capability}`,
-      permission_request_id: null,
-      schema: null,
-      until: parked?.until ?? hostCall.expires_at,
-    };
-  }
-  if (parked === null) return null;
-  return {
-    kind: handoffIds.length > 0 ? "remote_agent" : "timer_or_child",
-    description: parked.reason,
-    permission_request_id: null,
-    schema: null,
-    until: parked.until,
-  };
 }
 
 /** The answer to a write says which event it was; a read says which is the last. */

@@ -13,7 +13,7 @@ import { findVisible } from "../../kernel/core/read.ts";
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { cancelTask } from "../../kernel/tasks/cancel-task.ts";
 import { isFinal } from "../../kernel/tasks/lifecycle.ts";
-import { noteTaskRead, readTask } from "../../kernel/tasks/read-tasks.ts";
+import { mayReadTask, noteTaskRead, readTask } from "../../kernel/tasks/read-tasks.ts";
 import { signalTask } from "../../kernel/tasks/signal-task.ts";
 import type { JsonValue, Position } from "../../store/port.ts";
 import { checker } from "../validate.ts";
@@ -275,7 +275,10 @@ export class ToolCall {
     const once = key === undefined ? undefined : { key, target: "mcp signal_task", body: signal };
     const { result } = await kernel.dispatch(signalTask, caller, signal, once);
     const { isError: _, ...rest } = await resultOf({ kernel, caller, url: facts.url(), tool: null }, result);
-    return { ...rest, content: [{ type: "text", text: `Task ${result.id} was sent the signal ${name}.` }] };
+    return {
+      ...(mayReadTask(caller, result) ? rest : {}),
+      content: [{ type: "text", text: `Task ${result.id} was sent the signal ${name}.` }],
+    };
   }
 
   async #cancel(): Promise<Result> {

@@ -8,6 +8,7 @@ import {
   type TaskJson,
   TaskState,
 } from "../../../proto/generated/lf/a2a/v1/a2a_pb.js";
+import { requireScope } from "../../kernel/access/authorize.ts";
 import { sha256Hex } from "../../kernel/core/content.ts";
 import { HarnessError, notFound } from "../../kernel/core/errors.ts";
 import { findVisible } from "../../kernel/core/read.ts";
@@ -43,6 +44,8 @@ export async function getTask(call: Call, request: GetTaskRequest): Promise<Task
 
 export async function cancelTask(call: Call, request: CancelTaskRequest): Promise<TaskJson> {
   const { kernel, caller } = call;
+  // The answer is the task.
+  requireScope(caller, "tasks:read");
   const task = await visibleTask(call, request.id);
   if (isFinal(task.status) && task.status !== "CANCELED") throw notCancelable(task.id, task.status);
   const reason = typeof request.metadata?.reason === "string" ? request.metadata.reason : null;

@@ -8,7 +8,7 @@ import { retryTask } from "../../../kernel/replay/retry-task.ts";
 import { awaitTask } from "../../../kernel/tasks/await-task.ts";
 import { submitTask } from "../../../kernel/tasks/submit-task.ts";
 import { traceIn } from "../../trace-headers.ts";
-import { presentTask } from "../present.ts";
+import { presentTask } from "../present-task.ts";
 import { jsonObject, jsonValue, taskInput } from "../read-input.ts";
 import { type Call, type Route, route } from "../route.ts";
 import { ReplayTaskRequest, RetryTaskRequest, SubmitTaskRequest, Task } from "../schemas-task.ts";

@@ -17,13 +17,8 @@ import { type Caller, mayUse, type Scope } from "../../../policy/caller.ts";
 import type { Position } from "../../../store/port.ts";
 import { smallBytesMax } from "../../small-body.ts";
 import { type Check, checker } from "../../validate.ts";
-import {
-  presentMessage,
-  presentPermissionRequest,
-  presentTask,
-  presentTruncation,
-  type Viewer,
-} from "../present.ts";
+import { presentMessage, presentPermissionRequest, presentTruncation, type Viewer } from "../present.ts";
+import { presentTask } from "../present-task.ts";
 import { jsonObject, jsonValue, messageInput, taskInput } from "../read-input.ts";
 import { type CommandFrame, type CommandType, commandFrames, type Frame } from "./frames.ts";
 
