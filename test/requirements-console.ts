@@ -32,6 +32,10 @@ export const consoleRequirements: readonly Requirement[] = section("Bridle", "Th
     "Personas, schedules, quotas, connectors, vaults and the audit log are looked after in the browser; nothing is saved unseen.",
   "CON-18":
     "bridle dev on loopback is crashed from the console after a confirmation, comes back at its addresses, and loses no task.",
+  "CON-19":
+    "Beside a conversation are the frames that clients of each protocol get, and an agent's card with its signature checked.",
+  "CON-20":
+    "The console can be installed, and opens without a connection from files that it keeps; nothing of the API is kept.",
   "CON-14":
     "Receipts and exports from anywhere are verified in the browser, with keys of the reader's choice.",
 });

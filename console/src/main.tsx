@@ -4,6 +4,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { router } from "./router.tsx";
 import { queries } from "./server/bridle.ts";
+import { keepFiles } from "./server/installed.ts";
 import { restoreSession } from "./server/session.ts";
 import { applyTheme } from "./shell/theme.ts";
 import "./styles/tokens.css";
@@ -18,6 +19,7 @@ if (root === null) throw new Error("The document has no root");
 await restoreSession().catch(() => {
   // Pages say that there is no connection, and try again.
 });
+keepFiles();
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queries}>

@@ -3,6 +3,7 @@
 import { chainText } from "./text/chain.ts";
 import { operateText } from "./text/operate.ts";
 import { replayText } from "./text/replay.ts";
+import { cardText, framesText } from "./text/talk.ts";
 
 const plural = new Intl.PluralRules("en");
 const count = (n: number, one: string, other: string) =>
@@ -146,6 +147,8 @@ export const text = {
     all: "All conversations",
     notFound: "There is no such conversation",
     history: "Before the fork",
+    card: cardText,
+    frames: framesText,
   },
 
   receipts: {

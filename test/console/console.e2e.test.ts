@@ -407,7 +407,7 @@ describe("the console", { skip: noBrowser }, () => {
     await page.close();
   });
 
-  test("CON-7, CON-3 a page goes on where it was after a break and a restart, with every event once", async () => {
+  test("CON-7, CON-3, CON-20 a page goes on after a break and a restart, and opens without a connection", async () => {
     await using place = await temporaryDirectory();
     let server = await startServer({ data: place.path });
     await using proxy = await startTcpProxy(server.url);
@@ -425,8 +425,25 @@ describe("the console", { skip: noBrowser }, () => {
     await page.goto(`${proxy.url}/runs/${task.id}`);
     await signIn(page);
     await page.getByLabel("Your answer").waitFor();
+    const other = await world.browser.newPage();
+    await other.goto(`${proxy.url}/approvals`);
+    await signIn(other);
+    await other.evaluate("navigator.serviceWorker.ready.then(() => true)");
+    await other.reload();
+    await other.getByText("Nothing waits for approval").waitFor();
+    const kept = await other.evaluate(
+      `caches.open("bridle-console-1").then((cache) => cache.keys()).then((all) => all.map(({ url }) => new URL(url).pathname))`,
+    );
+    assert.ok(Array.isArray(kept) && kept.length > 2);
+    assert.deepEqual(
+      kept.filter((path) => !/^\/runs$|^\/console\/assets\//.test(path)),
+      [],
+    );
     await server.stop();
     await page.getByText(/No connection to the server since/).waitFor();
+    await other.reload();
+    await other.getByRole("link", { name: "Approvals" }).waitFor();
+    await other.close();
     server = await startServer({ data: place.path });
     proxy.leadTo(server.url);
     await new Client(server).answer(task.id, "yes");

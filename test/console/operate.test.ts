@@ -9,6 +9,7 @@ import {
   readMetrics,
   sumOf,
 } from "../../console/src/pages/operate/prometheus.ts";
+import { commandIn, diffIn } from "../../console/src/parts/judged.ts";
 import { changedFields, filledIn, formFor, readForm } from "../../console/src/parts/schema-form.ts";
 
 const page = (fast: number, slow: number) => `# HELP took How long it took.
@@ -20,6 +21,17 @@ took_count{route="/a \\"quoted\\""} ${fast + slow}
 bytes{file="database"} 4.2e+06
 bytes{file="wal"} 1000
 `;
+
+test("CON-10 commands are shown as one line that no other looks like, and changes of texts as diffs", () => {
+  assert.equal(commandIn("argv", ["rm", "-rf", "/tmp/a b", "it's"]), "rm -rf '/tmp/a b' 'it'\\''s'");
+  assert.notEqual(commandIn("argv", ["rm a"]), commandIn("argv", ["rm", "a"]));
+  assert.equal(commandIn("argv", ["rm", 7]), null);
+  assert.equal(commandIn("words", ["rm"]), null);
+  assert.equal(diffIn({ old_string: "one\ntwo", new_string: "two" }), "-one\n-two\n+two");
+  assert.equal(diffIn("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y"), "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y");
+  assert.equal(diffIn("a text + more"), null);
+  assert.equal(diffIn(`@@ -1 +1 @@\n${"+x\n".repeat(3000)}`), null, "too long to be shown whole");
+});
 
 describe("the pages for operators", () => {
   test("CON-17 counters are read, and latencies are those between two looks", () => {

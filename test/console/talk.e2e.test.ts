@@ -24,7 +24,7 @@ describe("talking in the console", { skip: noBrowser }, () => {
     await page.close();
   });
 
-  test("CON-13 an agent is talked to, asks, is answered, and the conversation is forked", async () => {
+  test("CON-13, CON-19 an agent is talked to, asks, is answered; its frames are read; a fork is made", async () => {
     const { page, complaints, strays } = await world.open("/talk?agent=rehearsal");
     await signIn(page);
     await page.getByLabel("Message").fill("say **Hello**");
@@ -41,6 +41,11 @@ describe("talking in the console", { skip: noBrowser }, () => {
     await page.getByLabel("Message").fill("say And again");
     await page.keyboard.press("Enter");
     await page.getByText("And again", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Frames" }).last().click();
+    const frames = page.getByRole("list", { name: "Frames" });
+    await frames.getByText(/event: task\.completed/).waitFor();
+    await page.getByLabel("Protocol").selectOption("a2a");
+    await frames.getByText(/"jsonrpc":"2\.0".*TASK_STATE_COMPLETED/).waitFor();
     const first = page.url();
     await page.getByRole("button", { name: "Fork from here" }).first().click();
     await page.waitForURL((url) => url.pathname.startsWith("/talk/session_") && url.href !== first);
@@ -48,6 +53,8 @@ describe("talking in the console", { skip: noBrowser }, () => {
     assert.equal(await page.getByText("And again", { exact: true }).count(), 0);
 
     await page.goto(`${world.server.url}/talk?agent=tour`);
+    await page.getByRole("button", { name: "Agent card" }).click();
+    await page.getByText(/^Signed by this server's key key_/).waitFor();
     await page.getByLabel("Proofread ms").fill("1");
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("Orders above 500 wait for a person").waitFor();

@@ -1,6 +1,8 @@
 /** What somebody is to judge: a flat object as a table of names and values, everything else as JSON. */
 
+import { Diff } from "./Diff.tsx";
 import { Json } from "./Json.tsx";
+import { commandIn, diffIn } from "./judged.ts";
 import { LongText, printable } from "./LongText.tsx";
 import { isRedacted } from "./redacted.ts";
 
@@ -14,7 +16,7 @@ export function Payload({ value, depth = 0 }: { value: unknown; depth?: number }
         <div key={name}>
           <dt>{printable(name).replaceAll("_", " ")}</dt>
           <dd>
-            <Member value={member} depth={depth} />
+            <Member name={name} value={member} depth={depth} />
           </dd>
         </div>
       ))}
@@ -22,7 +24,25 @@ export function Payload({ value, depth = 0 }: { value: unknown; depth?: number }
   );
 }
 
-function Member({ value, depth }: { value: unknown; depth: number }) {
+function Member({ name, value, depth }: { name: string; value: unknown; depth: number }) {
+  const command = commandIn(name, value);
+  if (command !== null) {
+    return (
+      <code className="payload__command">
+        <LongText value={command} />
+      </code>
+    );
+  }
+  const diff = diffIn(value);
+  if (diff !== null) {
+    return (
+      <>
+        <Diff value={diff} />
+        {/* What else is said with it, exactly as it is. */}
+        {typeof value === "object" && <Json value={value} open={1} />}
+      </>
+    );
+  }
   if (isPlain(value)) return <LongText value={String(value)} />;
   const isFlat = typeof value === "object" && value !== null && !Array.isArray(value) && !isRedacted(value);
   return isFlat && depth === 0 ? <Payload value={value} depth={1} /> : <Json value={value} open={3} />;

@@ -18,6 +18,8 @@ export interface Session {
 
 /** The half of the session that this origin keeps: it opens nothing without the cookie. */
 const storageName = "bridle.console.session";
+/** Who it is and with which rights, for when there is no connection. Nothing of it opens anything. */
+const whoName = "bridle.console.who";
 export const sessionHeader = "Bridle-Console-Session";
 
 type State = { session: Session | null; hasEnded: boolean };
@@ -27,6 +29,7 @@ const listeners = new Set<() => void>();
 
 function become(next: State): void {
   state = next;
+  if (next.session === null) localStorage.removeItem(whoName);
   for (const listener of listeners) listener();
 }
 
@@ -96,14 +99,27 @@ export async function signIn(credential: { key: string } | { link: string }): Pr
   }
   const { session: kept, ...session } = body;
   localStorage.setItem(storageName, String(kept));
-  become({ session, hasEnded: false });
+  become({ session: remembered(session), hasEnded: false });
+}
+
+function remembered(session: Session): Session {
+  localStorage.setItem(whoName, JSON.stringify(session));
+  return session;
 }
 
 /** The session of an earlier visit, if it is still good. */
 export async function restoreSession(): Promise<void> {
   if (localStorage.getItem(storageName) === null) return;
-  const response = await call("/console/session", {});
-  if (response.ok) become({ session: await response.json(), hasEnded: false });
+  let response: Response;
+  try {
+    response = await call("/console/session", {});
+  } catch (error) {
+    // Without a connection the pages are those of whoever was here before. The server decides what they may see.
+    const known = localStorage.getItem(whoName);
+    if (known !== null) become({ session: JSON.parse(known), hasEnded: false });
+    throw error;
+  }
+  if (response.ok) become({ session: remembered(await response.json()), hasEnded: false });
   else if (response.status === 401) become({ session: null, hasEnded: true });
 }
 

@@ -11,10 +11,20 @@ export async function sha256Of(data: string | Uint8Array<ArrayBuffer>): Promise<
 export async function isSignedBy(jwk: PublicJwk, text: string, signature: string): Promise<boolean> {
   const encoded = encodedSignature(signature);
   if (encoded === null) return false;
-  const { kty, crv, x } = jwk;
+  return await isSignedByBytes(
+    jwk,
+    text,
+    Uint8Array.from(atob(encoded), (char) => char.charCodeAt(0)),
+  );
+}
+
+export async function isSignedByBytes(
+  { kty, crv, x }: PublicJwk,
+  text: string,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<boolean> {
   try {
     const key = await crypto.subtle.importKey("jwk", { kty, crv, x }, "Ed25519", false, ["verify"]);
-    const bytes = Uint8Array.from(atob(encoded), (char) => char.charCodeAt(0));
     return await crypto.subtle.verify("Ed25519", key, bytes, utf8(text));
   } catch (error) {
     // That this platform cannot verify says nothing about the signature.

@@ -8,6 +8,7 @@ export type { Inclusion } from "../../receipts/inclusion.ts";
 export { type Jwks, type PublicJwk, publicKeysIn } from "../../receipts/public-keys.ts";
 export type { Receipt } from "../../receipts/schema.ts";
 export { parseStrictJson } from "../../receipts/strict-json.ts";
+export { verifyAgentCard } from "./agent-card.ts";
 export { type ChainFailure, type ChainReport, verifyChain } from "./chain.ts";
 export {
   type CheckpointVerdict,

@@ -11,15 +11,19 @@ const types: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".svg": "image/svg+xml",
+  ".webmanifest": "application/manifest+json",
 };
 
 /** The console's own files and its own server, and nothing else at all. */
 const policy = [
   "default-src 'none'",
   ...["script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' blob: data:"],
+  "manifest-src 'self'",
   ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
   "require-trusted-types-for 'script'",
 ].join("; ");
+
+const workerName = "sw.js";
 
 interface Asset {
   bytes: Buffer;
@@ -56,6 +60,8 @@ export class ConsoleAssets {
       "Content-Security-Policy": policy,
       "Cross-Origin-Opener-Policy": "same-origin",
       ETag: etag,
+      // The worker keeps the documents of all pages, and is itself among the files.
+      ...(name === workerName ? { "Service-Worker-Allowed": "/" } : {}),
       Vary: "Accept, Accept-Encoding",
     });
     if (request.headers["if-none-match"] === etag) return reply.code(304).send();

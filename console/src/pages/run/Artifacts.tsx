@@ -3,6 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Artifact, Content } from "bridle/client";
 import { lazy, Suspense, useEffect, useState } from "react";
+import { Diff } from "../../parts/Diff.tsx";
 import { Empty } from "../../parts/Empty.tsx";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Icon } from "../../parts/Icon.tsx";
@@ -119,31 +120,6 @@ function Picture({ content: { bytes }, type, name }: { content: Content; type: s
     return () => URL.revokeObjectURL(made);
   }, [bytes, type]);
   return url === null ? null : <img src={url} alt={name} />;
-}
-
-const linesMax = 5000;
-
-function Diff({ value }: { value: string }) {
-  const lines = value.split("\n").slice(0, linesMax);
-  const kind = (line: string) =>
-    /^(\+\+\+|---|@@|diff |index )/.test(line)
-      ? "meta"
-      : line.startsWith("+")
-        ? "added"
-        : line.startsWith("-")
-          ? "removed"
-          : "same";
-  return (
-    <pre className="diff">
-      {lines.map((line, n) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a text has its lines in order
-        <span key={n} className={`diff__line diff__line--${kind(line)}`}>
-          {printable(line)}
-          {"\n"}
-        </span>
-      ))}
-    </pre>
-  );
 }
 
 const rowsMax = 500;

@@ -3,6 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { Task } from "bridle/client";
+import { lazy, Suspense, useState } from "react";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Status } from "../../parts/Status.tsx";
 import { Time } from "../../parts/Time.tsx";
@@ -18,6 +19,8 @@ import { useAgents } from "./useAgents.ts";
 
 const route = getRouteApi("/inside/talk");
 
+const AgentCard = lazy(() => import("./AgentCard.tsx"));
+
 /** Older conversations are found in the list of runs. */
 const tasksMax = 100;
 const conversationsMax = 12;
@@ -28,6 +31,7 @@ export function Talk() {
   const { agent: wanted } = route.useSearch();
   const navigate = route.useNavigate();
   const { data, error } = useAgents();
+  const [isCardOpen, setCardOpen] = useState(false);
   const agents = data?.items ?? [];
   const agent = agents.find(({ name }) => name === wanted) ?? agents[0];
   return (
@@ -49,6 +53,19 @@ export function Talk() {
             />
           ) : (
             <p className="note">{text.run.mayNot("tasks:write")}</p>
+          )}
+          <button
+            type="button"
+            className="button button--quiet"
+            aria-expanded={isCardOpen}
+            onClick={() => setCardOpen(!isCardOpen)}
+          >
+            {text.talk.card.open}
+          </button>
+          {isCardOpen && (
+            <Suspense fallback={<p className="quiet">{text.loading}</p>}>
+              <AgentCard key={agent.name} agent={agent.name} />
+            </Suspense>
           )}
         </section>
       )}

@@ -3,7 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { NotFound } from "bridle/client";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { ErrorNote } from "../../parts/ErrorNote.tsx";
 import { Icon } from "../../parts/Icon.tsx";
 import { isFinal, Status } from "../../parts/Status.tsx";
@@ -19,6 +19,8 @@ import { agentOf } from "../run/words.ts";
 import { Composer } from "./Composer.tsx";
 import { useAgents } from "./useAgents.ts";
 import { type TurnView, useTurns } from "./useTurns.ts";
+
+const Frames = lazy(() => import("./Frames.tsx"));
 
 const route = getRouteApi("/inside/talk/$sessionId");
 
@@ -82,6 +84,7 @@ function TurnOf({ turn: { taskId, view, lastEventId }, sessionId }: { turn: Turn
   const { session } = useSession();
   const navigate = useNavigate();
   const [error, setError] = useState<unknown>(null);
+  const [hasFrames, setFrames] = useState(false);
   if (task === undefined) return null;
   const fork = async () => {
     const { id } = await bridle.sessions.fork(sessionId, { atEventId: lastEventId });
@@ -102,7 +105,20 @@ function TurnOf({ turn: { taskId, view, lastEventId }, sessionId }: { turn: Turn
             {text.talk.fork}
           </button>
         )}
+        <button
+          type="button"
+          className="button button--quiet"
+          aria-expanded={hasFrames}
+          onClick={() => setFrames(!hasFrames)}
+        >
+          {text.talk.frames.open}
+        </button>
       </p>
+      {hasFrames && (
+        <Suspense fallback={<p className="quiet">{text.loading}</p>}>
+          <Frames task={task} />
+        </Suspense>
+      )}
     </section>
   );
 }
