@@ -68,6 +68,13 @@ test("REL-R3 an export of a long session does not hold the event loop", async ()
   assert.ok((await withoutStall(() => countIn(`/v1/sessions/${sessionId}/export`, "\n"))) > messages);
 });
 
+test("REL-R3 a chat of a long session begins with its end and does not hold the event loop", async () => {
+  const { body } = await withoutStall(() => client.get(`/v1/sessions/${sessionId}/ui`));
+  assert.equal(body.messages.length, 500);
+  const { data } = (await client.get(`/v1/sessions/${sessionId}/messages?limit=1`)).body;
+  assert.notEqual(body.messages[0].id, data[0].id);
+});
+
 test("REL-R3 compaction of a long session does not hold the event loop", async () => {
   const { body } = await withoutStall(() =>
     client.post(`/v1/sessions/${sessionId}/compact`, { keep_last: 1 }),

@@ -35,6 +35,28 @@ export async function readTranscript(
   return entries;
 }
 
+/** The last entries of the transcript, newest first. */
+export async function readTranscriptEnd(
+  store: TenantStore,
+  ranges: readonly TranscriptRange[],
+  limit: number,
+): Promise<TranscriptEntry[]> {
+  const entries: TranscriptEntry[] = [];
+  for (const range of ranges.toReversed()) {
+    if (entries.length >= limit) break;
+    const documents = await store.list({
+      kind: "message",
+      by: { sessionId: range.session_id },
+      order: "newest_first",
+      bornAfter: range.after,
+      bornThrough: range.through ?? undefined,
+      limit: limit - entries.length,
+    });
+    for (const { body, born } of documents) entries.push({ message: body as MessageRecord, position: born });
+  }
+  return entries;
+}
+
 export async function* walkTranscript(
   store: TenantStore,
   ranges: readonly TranscriptRange[],

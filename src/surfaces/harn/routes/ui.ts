@@ -31,7 +31,7 @@ export function uiRoutes(options: UiStreamOptions): Route[] {
       operationId: "listUiMessages",
       scope: "messages:read",
       isUnversioned: true,
-      summary: "The transcript as messages of the AI SDK, to begin `useChat` with.",
+      summary: "The last 500 messages of the transcript as messages of the AI SDK, to begin `useChat` with.",
       tag,
       response: Type.Object({ messages: Type.Array(Type.Unknown()) }),
       async handle(call) {

@@ -1,6 +1,6 @@
 /** The transcript of a session as messages of the AI SDK, for the beginning of a chat. */
 
-import { listMessages } from "../../../kernel/sessions/list-messages.ts";
+import { lastMessages } from "../../../kernel/sessions/list-messages.ts";
 import { presentMessage } from "../present.ts";
 import type { Call } from "../route.ts";
 import { type UiChunk, UiChunks } from "./chunks.ts";
@@ -12,10 +12,11 @@ interface UiMessage {
   parts: Record<string, unknown>[];
 }
 
-const pageMax = 100;
+/** A chat begins with its end; all of a long session is in the list of messages. */
+const messagesMax = 500;
 
 /**
- * All messages, oldest first; those of the agent that belong together are one. What the open task said since its last answer is left out: the
+ * The last messages, oldest first; those of the agent that belong together are one. What the open task said since its last answer is left out: the
  * stream gives that.
  */
 export async function uiMessages(
@@ -24,29 +25,24 @@ export async function uiMessages(
   openTaskId: string | null,
 ): Promise<UiMessage[]> {
   const found: UiMessage[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await listMessages(call.kernel, call.caller, { sessionId, cursor, limit: pageMax });
-    for (const message of page.data) {
-      const shown = await presentMessage(message, call);
-      const taskId = message.task_id ?? null;
-      if (message.role === "user") {
-        found.push({ id: message.id, role: "user", metadata: { task_id: taskId }, parts: partsOf(shown) });
-      } else if (message.role === "agent") {
-        const last = found.at(-1);
-        const isSame = last?.role === "assistant" && last.metadata.task_id === taskId;
-        if (isSame) last.parts.push(...partsOf(shown));
-        else
-          found.push({
-            id: message.id,
-            role: "assistant",
-            metadata: { task_id: taskId },
-            parts: partsOf(shown),
-          });
-      }
+  for (const message of await lastMessages(call.kernel, call.caller, { sessionId, limit: messagesMax })) {
+    const shown = await presentMessage(message, call);
+    const taskId = message.task_id ?? null;
+    if (message.role === "user") {
+      found.push({ id: message.id, role: "user", metadata: { task_id: taskId }, parts: partsOf(shown) });
+    } else if (message.role === "agent") {
+      const last = found.at(-1);
+      const isSame = last?.role === "assistant" && last.metadata.task_id === taskId;
+      if (isSame) last.parts.push(...partsOf(shown));
+      else
+        found.push({
+          id: message.id,
+          role: "assistant",
+          metadata: { task_id: taskId },
+          parts: partsOf(shown),
+        });
     }
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor !== undefined);
+  }
   const last = found.at(-1);
   if (last?.role === "assistant" && last.metadata.task_id === openTaskId && openTaskId !== null) found.pop();
   return found;
