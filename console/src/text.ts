@@ -1,13 +1,11 @@
 /** Everything that the console says in English, here and in `text/`, so that it can be translated. */
 
+import { approvalsText } from "./text/approvals.ts";
 import { chainText } from "./text/chain.ts";
+import { count } from "./text/count.ts";
 import { operateText } from "./text/operate.ts";
 import { replayText } from "./text/replay.ts";
 import { cardText, framesText } from "./text/talk.ts";
-
-const plural = new Intl.PluralRules("en");
-const count = (n: number, one: string, other: string) =>
-  `${n.toLocaleString("en")} ${plural.select(n) === "one" ? one : other}`;
 
 export const text = {
   product: "Bridle",
@@ -239,53 +237,7 @@ export const text = {
   replay: replayText,
   operate: operateText,
 
-  approvals: {
-    title: "Approvals",
-    keys: "Keys: J and K go to the next and the previous request, A to its Approve button, D to its Deny button.",
-    waiting: "Waiting",
-    decided: "Decided",
-    none: "Nothing waits for approval",
-    noneHelp: "Requests appear here when an agent asks for permission.",
-    openRun: "Open the run",
-    quorum: (approved: number, all: number) =>
-      `${approved} of ${count(all, "approver has", "approvers have")} approved`,
-    states: { APPROVED: "approved", EXECUTED: "approved and done", DENIED: "denied", EXPIRED: "expired" },
-    stateWaiting: "asked",
-    signed: "Signed approvals",
-    signedHelp: (id: string) =>
-      `You are the approver ${id}. What you decide here is signed in this browser; the server never sees your signing key and cannot sign for you.`,
-    createKeys: "Create keys in this browser",
-    createHelp:
-      "The keys cannot be read out, not even by this page. Pair every browser and device that you use.",
-    fingerprint: "Fingerprint of this browser",
-    fingerprintHelp:
-      "Read it out to the operator. Both must see exactly the same before the operator confirms.",
-    code: "Pairing code",
-    codeHelp: "The operator gets it with: bridle pair",
-    findCode: "Continue",
-    offer: "This code is from",
-    offerHelp: "The gateway says so. Make sure that it is the one you mean.",
-    workspace: "Workspace",
-    enforcerFingerprint: "Its fingerprint",
-    pair: "Pair this browser",
-    pairAgain: "Pair with another server",
-    paired: "This browser is paired. Decisions count once the operator has confirmed the fingerprint.",
-    forget: "Remove the keys from this browser",
-    forgetTitle: "Remove the keys from this browser?",
-    forgetHelp:
-      "Requests that are sealed for these keys can no longer be opened here. Have the operator revoke the key as well.",
-    inboxEmpty: "Nothing waits for your signature.",
-    sealed:
-      "This request is sealed for another device, or was changed on its way. It cannot be shown or signed.",
-    hash: "Hash that is signed",
-    about: "About",
-    approveSigned: "Approve and sign",
-    denySigned: "Deny and sign",
-    reasonNote: "The gateway can read the reason; it is not signed.",
-    signing: "Signing…",
-    sent: (decision: string) => `Signed and sent: ${decision}`,
-    trouble: (message: string) => `The gateway cannot be reached: ${message} Trying again…`,
-  },
+  approvals: approvalsText,
 
   run: {
     title: "Run",
@@ -372,6 +324,13 @@ export const text = {
     mayNot: (scope: string) => `Your key lacks the scope ${scope}, so you cannot answer here.`,
     ended: "Ended",
     redacted: "Hidden: this key lacks the scope events:read_internal",
+    webhooks: {
+      title: "Webhooks",
+      states: { active: "Active", ended: "Ended", failed: "Given up" },
+      delivered: (n: number) => `${count(n, "notification", "notifications")} delivered`,
+      attempts: (n: number) => `${count(n, "failed attempt", "failed attempts")}`,
+      next: "next attempt",
+    },
     noSteps: "No step yet",
     noStepsHelp: "Steps appear here when the agent begins them.",
     noArtifacts: "No artifacts",

@@ -85,6 +85,11 @@ describe("the console for everybody", { skip: noBrowser }, () => {
     await page.getByRole("button", { name: "Verify" }).click();
     await page.getByText("The receipt is not valid").waitFor();
     await assertAccessible(page, "receipts");
+    await page.goto(`${world.server.url}/approvals`);
+    await page.getByRole("button", { name: "On your phone" }).click();
+    await page.getByRole("img", { name: /^QR code of http/ }).waitFor();
+    await page.getByText("an address of this computer only").waitFor();
+    await assertAccessible(page, "a code for a phone");
     await page.goto(`${world.server.url}/receipts/chain`);
     await page.getByText(/^Proved/).waitFor();
     await assertAccessible(page, "chain");

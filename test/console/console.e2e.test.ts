@@ -33,7 +33,12 @@ describe("the console", { skip: noBrowser }, () => {
   const crashes: number[] = [];
   before(async () => {
     world = await startConsole({
-      config: { metrics: "auth", crash: () => crashes.push(Date.now()), agents: [parent] },
+      config: {
+        metrics: "auth",
+        crash: () => crashes.push(Date.now()),
+        agents: [parent],
+        allowPrivateAddresses: true,
+      },
     });
   });
   after(() => world[Symbol.asyncDispose]());
@@ -237,7 +242,7 @@ describe("the console", { skip: noBrowser }, () => {
     await page.close();
   });
 
-  test("CON-6 the steps of a child are shown in the timeline of its parent", async () => {
+  test("CON-6 a run shows the steps of its children in its timeline, and its webhooks", async () => {
     const session = await world.client.createSession();
     const task = await world.client.submit(session.id, "go", { persona_id: "persona_parent" });
     const opened = await openAs(`/runs/${task.id}?tab=timeline`);
@@ -245,6 +250,15 @@ describe("the console", { skip: noBrowser }, () => {
     await page.getByRole("button", { name: /^spawn/ }).click();
     const child = page.getByRole("list", { name: /^Child run task_/ });
     await child.getByRole("button", { name: /in the child/ }).waitFor();
+
+    const asking = await rehearse("ask Still there?");
+    const hook = { taskId: asking.id, url: "http://127.0.0.1:9/hook" };
+    const rpc = { jsonrpc: "2.0", id: 1, method: "CreateTaskPushNotificationConfig", params: hook };
+    const made = await world.client.post("/a2a/rpc", rpc, { "A2A-Version": "1.0" });
+    assert.equal(made.body.error, undefined, JSON.stringify(made.body));
+    await page.goto(`${world.server.url}/runs/${asking.id}`);
+    await page.getByRole("region", { name: "Webhooks" }).getByText(hook.url).waitFor();
+    await page.getByText(/^Active · 0 notifications delivered/).waitFor();
     assertQuiet(opened);
     await page.close();
   });

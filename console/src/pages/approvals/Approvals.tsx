@@ -14,6 +14,7 @@ import "../../styles/run.css";
 import "../../styles/approvals.css";
 import { text } from "../../text.ts";
 import { Approval } from "../run/Approval.tsx";
+import { OnPhone } from "./OnPhone.tsx";
 import { useKeys } from "./useKeys.ts";
 
 const Signed = lazy(() => import("./Signed.tsx"));
@@ -33,6 +34,7 @@ export function Approvals() {
     <main className="page" ref={list}>
       <div className="page__head">
         <h1>{text.approvals.title}</h1>
+        <OnPhone />
       </div>
       <p className="quiet approvals__keys">{text.approvals.keys}</p>
       {approverId !== null && (

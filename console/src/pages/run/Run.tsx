@@ -21,6 +21,7 @@ import { RunLink } from "./RunLink.tsx";
 import { Timeline } from "./Timeline.tsx";
 import { type RunTab, runTabs } from "./tabs.ts";
 import { useRunView, useTask } from "./useRun.ts";
+import { Webhooks } from "./Webhooks.tsx";
 import { Why } from "./Why.tsx";
 import { agentOf, inputText, usd } from "./words.ts";
 
@@ -199,6 +200,7 @@ function Facts({ task, view: { usage, events } }: { task: Task; view: RunView })
           </div>
         ))}
       </dl>
+      <Webhooks taskId={id} updatedAt={task.updated_at} />
     </aside>
   );
 }
