@@ -21,7 +21,7 @@ const copied = [
 /** Why things are as they are is for those who change them; a server serves the description of its API itself. */
 const leftOut = new Set([
   ...["docs/decisions", "docs/openapi.json", "docs/generate.ts"],
-  ...["docs/screenshots", "docs/screenshots.ts"],
+  ...["docs/screenshots", "docs/screenshots.ts", "docs/recording.svg", "docs/recording.ts"],
   "docs/reference/gate-policy.schema.json",
 ]);
 
@@ -81,7 +81,7 @@ function unlink(page: string): void {
     n % 2 === 1
       ? part
       : part
-          .replaceAll(/<picture>.*?<\/picture>\n/gs, "")
+          .replaceAll(/<picture>.*?<\/picture>\n|^!\[[^\]]*\]\([^)]*\)\n/gms, "")
           .replaceAll(/\[([^\]]*)\]\(([^)\s]+)\)/g, (link, text: string, target: string) => {
             const [path = ""] = target.split("#");
             const isThere = /^[a-z]+:/.test(target) || existsSync(join(dirname(page), path));

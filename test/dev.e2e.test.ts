@@ -182,7 +182,7 @@ export default defineConfig({ port: 1, agents: ["agents/*.ts", "more/extra.ts"] 
 `;
     await changing(
       () => write("bridle.config.ts", config),
-      "bridle.config.ts changed: everything in it but the agents",
+      "bridle.config.ts changed. Agents were reloaded",
     );
     assert.equal(await outputOf(await start("extra")), "extra");
     await changing(
@@ -246,7 +246,7 @@ test("PRJ-10 bridle dev without a project picks a free port and loads only the n
       args: ["--agents", fixtureAgents("deployer.ts")],
       cwd: project.path,
     });
-    assert.match(server.output(), /The usual port, 8080, is taken/);
+    assert.match(server.output(), /Port 8080 is in use/);
     assert.notEqual(new URL(server.url).port, "8080");
     assert.equal((await new Client(server).get("/v1/personas/persona_deployer")).status, 200);
     assert.match(server.output(), /not those in agents\/: make a bridle\.config\.ts/);

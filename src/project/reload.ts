@@ -95,7 +95,7 @@ export class Reloader {
     this.#warnOfSameVersions(before.agents, project.agents, touched);
     if (isConfigTouched) {
       const file = shown(project.file ?? before.file ?? "");
-      tell(`${file} changed: everything in it but the agents holds from the next start.`);
+      tell(`${file} changed. Agents were reloaded; restart to apply other settings.`);
     }
   }
 

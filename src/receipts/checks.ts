@@ -83,7 +83,7 @@ function conclude(checks: Check[]): Verification {
 }
 
 function checkForm(problem: string | null): Check {
-  if (problem === null) return passed("schema", "The receipt has the form that its schema asks for.");
+  if (problem === null) return passed("schema", "The schema is valid.");
   return failed("schema", `The receipt does not have the form of a receipt: ${problem}.`);
 }
 
@@ -117,7 +117,7 @@ function checkChain(
           other: "The hash is not that of the content: one of them was changed.",
         }),
     chain === undefined
-      ? unchecked("chain_link", "The chain is not at hand, so the receipt before this one is not known.")
+      ? unchecked("chain_link", "Skipped: no chain provided.")
       : compare("chain_link", chain.previousHash, previous_receipt_hash, {
           same: "The receipt before this one in the chain is the one it names.",
           other: "The receipt before this one in the chain is not the one it names.",
@@ -129,8 +129,7 @@ function checkChain(
 function checkMerkleRoot(found: unknown, chain: VerifyOptions["chain"]): Check {
   const name = "merkle_root";
   if (found === undefined) return unchecked(name, "The receipt names no Merkle root.");
-  if (chain === undefined)
-    return unchecked(name, "The chain is not at hand, so its Merkle root is not known.");
+  if (chain === undefined) return unchecked(name, "Skipped: no chain provided.");
   if (chain.merkleRoot === null)
     return unchecked(name, "The Merkle root before this receipt is not known here.");
   return compare(name, chain.merkleRoot, found, {

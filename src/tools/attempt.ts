@@ -1,6 +1,6 @@
 /**
  * One call of a tool's function, which ends in time: with what the function gave, with its error, or without waiting for it
- * any longer. A function that cannot be stopped goes on in the background, and what comes of it then is told, once.
+ * any longer. A function that ignores its signal keeps running; its late result is reported once.
  */
 
 import { inTime, type LateResult } from "./in-time.ts";

@@ -110,7 +110,7 @@ function report(
   }
   const workspace = workspaceName === null ? "" : `, workspace ${oneLine(workspaceName)}`;
   process.stdout.write(`Enforcer     ${oneLine(enforcerLabel ?? enforcerId)}${workspace}
-             so says the gateway; make sure that it is the one you mean
+             reported by the gateway and unverified; confirm it is the server you expect
 Approver     ${oneLine(approverId)}
 Signing key  ${signerKeyId}
 Kept in      ${profile}${hasPassphrase ? ", with a passphrase" : ", without a passphrase"}

@@ -1,4 +1,4 @@
-/** `bridle config`: what the settings come to here. */
+/** `bridle config`: the effective configuration. */
 
 import type { Command } from "commander";
 import { takeSecrets } from "../settings/secret-files.ts";
@@ -10,7 +10,7 @@ export interface PrintSettings extends ServeSettings, JsonSettings {
 }
 
 export function addConfigCommand(program: Command): void {
-  const config = program.command("config").description("What the settings of a server come to here.");
+  const config = program.command("config").description("Show the effective configuration.");
   const print = withJson(
     config
       .command("print")

@@ -1,4 +1,4 @@
-/** `bridle gc`: let old work leave the log now, or say what would go. */
+/** `bridle gc`: delete old work now, or list what would be deleted. */
 
 import type { Command } from "commander";
 import { Remote, type RemoteSettings, withRemoteOptions } from "../remote.ts";
@@ -19,7 +19,7 @@ export function addGcCommand(program: Command): void {
     withJson(
       program
         .command("gc")
-        .description("Let what is older than the server's --retain-days leave the log now.")
+        .description("Delete data older than the server's --retain-days now.")
         .option("--dry-run", "only say what would go"),
     ),
   ).action(async (settings: RemoteSettings & JsonSettings & { dryRun?: true }) => {

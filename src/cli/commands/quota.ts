@@ -73,7 +73,7 @@ function addSet(quota: Command): void {
           ]),
         )
         .option("--watch-only", "say when a limit is passed, and refuse nothing")
-        .option("--no-watch-only", "refuse what is over a limit: so it is unless said")
+        .option("--no-watch-only", "enforce the limit (default)")
         .addHelpText(
           "after",
           `

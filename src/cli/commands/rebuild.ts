@@ -23,7 +23,7 @@ export function addRebuildCommand(program: Command): void {
     withJson(
       program
         .command("rebuild")
-        .summary("Make the documents again from the log, or say where they differ.")
+        .summary("Rebuild documents from the event log, or check them.")
         .description(
           "Fold every document again from the log and put right what differs. The server must be stopped.",
         )

@@ -18,7 +18,7 @@ export function addTourCommand(program: Command): void {
         "Uses the server that runs here, or one of its own.",
     )
     .option("--crash", "kill a server of its own in the middle of it, and see the task go on")
-    .option("--yes", "answer by itself; so it does where nobody can be asked")
+    .option("--yes", "answer prompts automatically (implied without a TTY)")
     .option("--keep <directory>", "keep what is written, the receipt above all, in a new directory");
   withRemoteOptions(withJson(command)).action(async (settings: TourSettings) => {
     if (settings.crash && settings.url !== undefined) {

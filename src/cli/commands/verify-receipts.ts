@@ -97,7 +97,7 @@ function describeBundle(
   });
   const warning =
     keysFrom === "bundle"
-      ? "The keys are the bundle's own: whoever made it can have made them. Give the issuer's with --jwks.\n"
+      ? "Warning: verified with the keys in the bundle, which proves integrity but not origin. Pass the issuer's keys with --jwks.\n"
       : "";
   return `${failed.join("")}${warning}${receipts} receipts, Merkle root ${merkleRoot ?? "unknown"}
 ${file} is ${valid ? "valid" : "NOT valid"}.

@@ -115,7 +115,7 @@ async function withFreePorts(settings: Serving["settings"], command: Command): P
   const { host, port, grpcPort } = settings;
   return {
     ...settings,
-    port: isUsual("port") ? await nextFree("port", host, port) : port,
+    port: isUsual("port") ? await nextFree("Port", host, port) : port,
     grpcPort:
       isUsual("grpcPort") && grpcPort !== "off" ? await nextFree("gRPC port", host, grpcPort) : grpcPort,
   };
@@ -123,6 +123,7 @@ async function withFreePorts(settings: Serving["settings"], command: Command): P
 
 async function nextFree(what: string, host: string, usual: number): Promise<number> {
   const port = await freePort(host, usual);
-  if (port !== usual) process.stdout.write(`The usual ${what}, ${usual}, is taken: another one it is.\n`);
+  if (port !== usual)
+    process.stdout.write(`${what} ${usual} is in use; using ${port === 0 ? "another one" : port} instead.\n`);
   return port;
 }

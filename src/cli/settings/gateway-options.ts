@@ -53,10 +53,7 @@ export const harpOptions: readonly Option[] = [
     .env("BRIDLE_HARP_PRESENCE_MS")
     .default(gatewayDefaults.presenceMs)
     .argParser(wholeNumber(10, 86_400_000)),
-  new Option(
-    "--harp-strip-metadata <name...>",
-    "names of metadata that approvers are not shown, beside those that they never are",
-  )
+  new Option("--harp-strip-metadata <name...>", "additional metadata keys to hide from approvers")
     .env("BRIDLE_HARP_STRIP_METADATA")
     .default([], "none")
     .argParser(listOf(notEmpty)),

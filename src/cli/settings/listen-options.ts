@@ -41,10 +41,7 @@ export function hostOption(host: string): Option {
 
 export function tlsFileOptions(): Option[] {
   return [
-    new Option(
-      "--tls-cert <file>",
-      "certificate for all ports, with those that vouch for it (PEM); then https",
-    )
+    new Option("--tls-cert <file>", "TLS certificate chain (PEM); enables HTTPS on all ports")
       .env("BRIDLE_TLS_CERT")
       .argParser(pemFile("CERTIFICATE")),
     new Option("--tls-key <file>", "private key of the certificate (PEM, without a passphrase)")
@@ -110,7 +107,7 @@ export function authFailuresOption(max: number): Option {
 export function trustProxyOption(): Option {
   return new Option(
     "--trust-proxy <address...>",
-    "proxies, by address or range, that are believed when they say for whom they ask, and whether by https (X-Forwarded-For, X-Forwarded-Proto)",
+    "proxies (IP or CIDR) whose X-Forwarded-For and X-Forwarded-Proto headers are trusted",
   )
     .env("BRIDLE_TRUST_PROXY")
     .default([], "none")

@@ -226,10 +226,7 @@ export const serveOptions: readonly Option[] = [
     .env("BRIDLE_KEY_DAYS")
     .default(90)
     .argParser(daysOrNever),
-  new Option(
-    "--retain-days <number>",
-    "days after which what ended leaves the log; without it everything is kept",
-  )
+  new Option("--retain-days <number>", "delete finished tasks after this many days (default: never)")
     .env("BRIDLE_RETAIN_DAYS")
     .argParser(wholeNumber(1, 36_500)),
   new Option(

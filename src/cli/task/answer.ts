@@ -4,6 +4,7 @@ import { errorOf } from "../../sdk/client/errors.ts";
 import type { BridleClient, Task } from "../../sdk/client/index.ts";
 import type { JsonObject } from "../../sdk/shell/index.ts";
 import { answerIn, fieldsOf, hintFor } from "../terminal/fields.ts";
+import { oneLine } from "../terminal/text.ts";
 import { settledTask } from "./find-task.ts";
 
 /** What has to be typed after `bridle task answer TASK`. */
@@ -24,7 +25,8 @@ export function answerOf({ waiting_for }: Task, text: string): unknown {
   const form = asJson(schema);
   const answer = answerIn(text, form);
   if (answer !== null) return answer;
-  throw new Error(`that does not answer the question. ${hintFor(form) ?? ""} Give it with --json-answer.`);
+  const shown = JSON.stringify(oneLine(text, 60));
+  throw new Error(`${shown} is not a valid answer. ${hintFor(form) ?? ""} Use --json-answer to send JSON.`);
 }
 
 /** The task, if it has asked something. */

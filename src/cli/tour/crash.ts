@@ -34,7 +34,7 @@ export async function killInStep(
   page.text(`${timeOf(at)}  kill -9 ${server.pid}`, page.style.danger);
   const answer = await server.remote.requireServer().then(
     () => "still answers",
-    () => "answers no more: nobody is there",
+    () => "is down (connection refused)",
   );
   page.text(`${server.url} ${answer}.`);
   return at;
@@ -63,8 +63,8 @@ export function tellRuns(page: Page, ran: readonly Ran[], { killed_pid }: Crash)
     page.item(times, name, where.join(", then "));
   }
   page.note(
-    "Once for all that was recorded. What was cut off ran again: a step runs at least once, and has an idempotency key " +
-      "for services that must not hear of it twice.",
+    "Once for all that was recorded. What was cut off ran again. Steps run at least once. Pass the idempotency key to " +
+      "external services to avoid duplicates.",
   );
   const repeated = ran.filter(({ name, pids }) => name !== cutStep && pids.length !== 1);
   return repeated.length === 0 ? null : `ran more than once: ${repeated.map(({ name }) => name).join(", ")}`;

@@ -89,7 +89,7 @@ class Tour {
   async take(): Promise<Facts> {
     const { page } = this;
     page.print("", page.style.strong(`Bridle ${version}: the tour`));
-    page.note("No account, no key, no network. The model is a script; everything else is as it always is.");
+    page.note("No account, no key, no network. The model is scripted; everything else is real.");
     page.heading("A server");
     const first = await this.#findServer();
     const readyMs = this.#own === null ? null : this.#sinceBegin();

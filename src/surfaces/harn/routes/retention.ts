@@ -63,7 +63,7 @@ export const retentionRoutes = [
     path: "/v1/retention/sweep",
     operationId: "sweepRetention",
     scope: "admin",
-    summary: "Let what is older than the server's retention leave the log now, or say what would go.",
+    summary: "Delete data older than the server's retention now, or list what would be deleted.",
     tag,
     body: SweepRequest,
     bodyOptional: true,
