@@ -61,7 +61,7 @@ before(async () => {
     ...["say hello", "artifact a.txt some text", "progress half", "sleep 5", "random", "return done"],
   );
   // What the receipts of the second one are about can hardly be changed, so it is tried less often.
-  logs = [log.lines, log.lines, log.lines, (await eventfulLog(attack)).lines];
+  logs = [...Array<Json[]>(7).fill(log.lines), (await eventfulLog(attack)).lines];
 });
 after(() => attack[Symbol.asyncDispose]());
 
