@@ -71,6 +71,7 @@ export const requirements: readonly Requirement[] = [
   ...section("Core", "Discovery", {
     "DIS-1": "GET /v1 names the protocol family, the versions and the capabilities that are really served.",
     "DIS-2": "The agent card lists only transports that are served and says that it is unsigned.",
+    "DIS-12": "The Receipt component refers to the normative schema, which the server serves.",
     "DIS-3": "/openapi.json describes every route, from the schemas that validate.",
   }),
   ...section("Core", "Event", {

@@ -3,23 +3,28 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Check, Errors } from "typebox/value";
-import { Client, errorOf, type Json, protocolVersion, userMessage } from "../support/client.ts";
+import { Client, errorOf, isFinal, type Json, protocolVersion, userMessage } from "../support/client.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openSocket } from "../support/socket.ts";
 
 let server: TestServer;
 let client: Client;
 let document: Json;
+let receiptSchema: Json;
 
 before(async () => {
   server = await startServer();
   client = new Client(server);
   document = (await client.get("/openapi.json")).body;
+  receiptSchema = (await client.get(receiptSchemaPath)).body;
 });
 after(() => server[Symbol.asyncDispose]());
 
 const versionHeader = "harn-agents-protocol-version";
+/** The form of a receipt stands by itself. */
+const receiptSchemaPath = "/receipt-2026-04-25.schema.json";
 const publicPaths = [
+  receiptSchemaPath,
   "/v1",
   "/v1/agent-card",
   "/.well-known/jwks.json",
@@ -61,6 +66,7 @@ function resolve(schema: Json): Json {
 }
 
 function target(ref: string): Json {
+  if (ref === receiptSchemaPath) return receiptSchema;
   assert.match(ref, /^#\//);
   return ref
     .slice(2)
@@ -81,6 +87,20 @@ function assertAsDescribed(method: string, path: string, status: number | "defau
   const [problem] = Check(schema, body) ? [] : Errors(schema, body);
   assert.equal(problem, undefined, `${method} ${path}: ${JSON.stringify(problem)}`);
 }
+
+test("DIS-12 the Receipt component refers to the normative schema, which is served and fits receipts", async () => {
+  assert.deepEqual(document.components.schemas.Receipt, { $ref: receiptSchemaPath });
+  assert.ok(!JSON.stringify(document).includes("autonomy_budget"), "it is written down once");
+  const { id } = await client.createSession();
+  const { body: task } = await client.post("/v1/tasks", { session_id: id, input: { text: "hi" } });
+  const { receipt_id } = await client.untilTask(task.id, isFinal);
+  assertAsDescribed(
+    "GET",
+    "/v1/receipts/{receipt_id}",
+    200,
+    (await client.get(`/v1/receipts/${receipt_id}`)).body,
+  );
+});
 
 describe("Versioning", () => {
   const refused = {

@@ -2,6 +2,7 @@
 
 import type { TSchema } from "typebox";
 import { describedScopes } from "../../policy/caller.ts";
+import { ReceiptSchema, receiptSchemaVersion } from "../../receipts/schema.ts";
 import { tokenPath } from "../addresses.ts";
 import { protocolVersion, versionHeader } from "./protocol.ts";
 import { publicRoute, type Route } from "./route.ts";
@@ -29,6 +30,25 @@ const named = new Map<unknown, string>(
     typeof value === "object" && /^[A-Z]/.test(name) && !name.endsWith("Query") ? [[value, name]] : [],
   ),
 );
+
+/** The form of a receipt is normative, so the document refers to it where it stands by itself. */
+const receiptSchemaPath = `/${receiptSchemaVersion}.schema.json`;
+named.set(ReceiptSchema, "Receipt");
+
+export function receiptSchemaRoute(): Route {
+  return publicRoute({
+    path: receiptSchemaPath,
+    operationId: "getReceiptSchema",
+    summary: "The JSON Schema of a receipt.",
+    tag: "Discovery",
+    response: JsonObject,
+    handle: async () => ({
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      title: receiptSchemaVersion,
+      ...ReceiptSchema,
+    }),
+  });
+}
 
 /** The document describes its own route too, so it is made when somebody first asks for it. */
 export function openApiRoute(routes: () => readonly Route[], version: string): Route {
@@ -81,7 +101,12 @@ function openApiDocument(routes: readonly Route[], version: string): object {
           description: "Standard Webhooks: signed together with webhook-id and webhook-timestamp.",
         },
       },
-      schemas: Object.fromEntries([...named].map(([schema, name]) => [name, expand(schema)])),
+      schemas: Object.fromEntries(
+        [...named].map(([schema, name]) => [
+          name,
+          schema === ReceiptSchema ? { $ref: receiptSchemaPath } : expand(schema),
+        ]),
+      ),
     },
   };
 }

@@ -8,7 +8,7 @@ import type { Redactor } from "../../policy/redact/redact.ts";
 import { refusalOf, type ServerFacts } from "../server-facts.ts";
 import type { WebSockets } from "../websocket.ts";
 import { type ErrorAnswer, type ErrorBody, toErrorAnswer } from "./errors.ts";
-import { openApiRoute } from "./openapi.ts";
+import { openApiRoute, receiptSchemaRoute } from "./openapi.ts";
 import { rateLimitHeaders } from "./rate-limit-headers.ts";
 import type { Route } from "./route.ts";
 import { adminKeyRoutes } from "./routes/admin-key.ts";
@@ -67,6 +67,7 @@ function harnRoutes(options: HarnOptions): Route[] {
   const { kernel, facts, stopped, artifactBytesMax } = options;
   const routes: Route[] = [
     openApiRoute(() => routes, facts.version),
+    receiptSchemaRoute(),
     ...discoveryRoutes(kernel, facts, options.a2aCard),
     ...metricsRoutes(options.metrics),
     ...workspaceRoutes,
