@@ -180,10 +180,7 @@ export default defineConfig({ port: 0, data: "state" });
     const config = `import { defineConfig } from "bridle";
 export default defineConfig({ port: 1, agents: ["agents/*.ts", "more/extra.ts"] });
 `;
-    await changing(
-      () => write("bridle.config.ts", config),
-      "bridle.config.ts changed. Agents were reloaded",
-    );
+    await changing(() => write("bridle.config.ts", config), "bridle.config.ts changed. Agents were reloaded");
     assert.equal(await outputOf(await start("extra")), "extra");
     await changing(
       () => write("bridle.config.ts", config.replace("port: 1", "prot: 1")),

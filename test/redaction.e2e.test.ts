@@ -688,6 +688,7 @@ const targets: Record<string, (world: World) => Promise<Target> | Target> = {
   createSessionBranch: () => ({ body: { kind: "session", base_ref: "main" } }),
   appendSessionMessage: () => ({ body: { message } }),
   submitTask: ({ ids }) => ({ body: { session_id: ids.session_id, input: message } }),
+  chatInSession: () => ({ body: { messages: [{ role: "user", parts: [{ type: "text", text: "x" }] }] } }),
   submitSessionTask: () => ({ body: { input: message } }),
   async cancelTask({ client, ids }) {
     const task = await client.submit(String(ids.session_id), "sleep 600000", {
@@ -817,6 +818,8 @@ const unread: readonly RegExp[] = [
   /^replayTask body\.override\.step:work:1\.(?:value|visibility)/,
   /^replayTask body\.checkpoint_/,
   /^retryTask body\.from_step/,
+  // The client's own ids and notes; the server keeps the transcript.
+  /^chatInSession body\.(?:id|messageId|messages\[\]\.(?:id|metadata))/,
   /^verify(?:Foreign)?Receipt /,
   /^setSecret body\.value/,
   // Shown to the approver, by the gateway.
@@ -1369,6 +1372,9 @@ async function readOne(watch: Watch, operation: Operation, id: string | null): P
     // The first of the list is the newest.
     const [newest] = await readPages(watch, where.replace("/stream", ""), path.replace("/stream", ""));
     await watch.send(where, { path, until: (text) => text.includes(newest.hash) && text.endsWith("\n\n") });
+  } else if (operation.id === "resumeChatInSession") {
+    // Every task has ended, so there is nothing to follow.
+    await watch.send(where, { path: path.replace("{chat_id}", "chat") });
   } else if (operation.isStream) {
     // The list of the same events says which is the last.
     const list = path.replace(/\/events\/stream$/, "/events").replace(/\/stream$/, "/events");

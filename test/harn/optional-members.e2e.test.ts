@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { requirements } from "../requirements.ts";
 import { agentRequirements } from "../requirements-agents.ts";
+import { clientRequirements } from "../requirements-client.ts";
 import { harpRequirements } from "../requirements-harp.ts";
 import { keyRequirements } from "../requirements-keys.ts";
 import { retryRequirements } from "../requirements-retries.ts";
@@ -261,6 +262,15 @@ const operations: Record<string, Operation> = {
     body: () => ({ input: { text: "hi" } }),
     members: taskMembers,
   },
+  "POST /v1/sessions/{session_id}/ui": {
+    members: {
+      // What every client of the AI SDK sends of its own accord.
+      id: { by: ["UIS-1"] },
+      messageId: { by: ["UIS-1"] },
+      trigger: { by: ["UIS-3"] },
+      agent: { by: ["UIS-1"] },
+    },
+  },
   "POST /v1/tasks/{task_id}/cancel": { members: { reason: { by: ["TSK-6"] } } },
   "POST /v1/tasks/{task_id}/signals": { members: { payload: { by: ["SIG-4"] } } },
   "POST /v1/tasks/{task_id}/retry": { members: { from_step: { by: ["TRY-2"] } } },
@@ -401,7 +411,7 @@ test("TAX-18 every optional member of every request body has a line that says ho
   const known = new Set(
     [
       ...[...requirements, ...taxonomyRequirements, ...harpRequirements, ...agentRequirements],
-      ...[...keyRequirements, ...retryRequirements],
+      ...[...keyRequirements, ...retryRequirements, ...clientRequirements],
     ].map(({ id }) => id),
   );
   const cited = Object.values(operations).flatMap(({ members }) =>
