@@ -13,6 +13,7 @@ export const root = join(import.meta.dirname, "..");
 const programs = {
   main: "src/cli/main.ts",
   writer: "src/store/sqlite/writer.ts",
+  checkpointer: "src/store/sqlite/checkpointer.ts",
   "receipts-worker": "src/server/receipts-worker.ts",
   "redaction-worker": "src/server/redaction-worker.ts",
   index: "src/index.ts",

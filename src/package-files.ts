@@ -16,6 +16,12 @@ export const writerModule: URL = new URL(
   import.meta.url,
 );
 
+/** The thread that copies commits from the write-ahead log to the database. */
+export const checkpointerModule: URL = new URL(
+  isBundled ? "./checkpointer.js" : "./store/sqlite/checkpointer.ts",
+  import.meta.url,
+);
+
 /** The thread that makes receipts. */
 export const receiptsModule: URL = new URL(
   isBundled ? "./receipts-worker.js" : "./server/receipts-worker.ts",

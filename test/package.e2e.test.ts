@@ -19,7 +19,7 @@ const unpackedBytesMax = 22_500_000;
 const { version, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 /** Whoever loads one of these starts a program or a thread; the other tests do. */
-const programs = ["main.js", "writer.js", "receipts-worker.js", "redaction-worker.js"];
+const programs = ["main.js", "writer.js", "checkpointer.js", "receipts-worker.js", "redaction-worker.js"];
 /** It needs React, which the others do without. */
 const withReact = ["react.js"];
 

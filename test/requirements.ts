@@ -278,6 +278,8 @@ export const requirements: readonly Requirement[] = [
       "A document that is part of the event that created it need not be stored twice; it reads as any other, whatever becomes of the event.",
     "STO-10":
       "Payloads of a common form take a fifth of their room in the log, and are read exactly as they were written.",
+    "STO-11":
+      "What is committed is copied from the write-ahead log to the database beside the commits, which do not wait for it.",
   }),
   ...section("Bridle", "Operation", {
     "OPS-1":

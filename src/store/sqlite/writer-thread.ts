@@ -6,6 +6,7 @@ import { pauseIfLate } from "../../slices.ts";
 import { startThread } from "../../start-thread.ts";
 import type { BatchResult, BatchRows, Dropped } from "../batch-rows.ts";
 import { OutcomeUnknown, type Position, StoreUnavailable } from "../port.ts";
+import { CheckpointThread } from "./checkpoint-thread.ts";
 import type { Request, Response, WriterOptions } from "./protocol.ts";
 import { pagesOf, unpaged } from "./row-pages.ts";
 import type { SqliteWriter, WriterStopped } from "./store.ts";
@@ -19,6 +20,7 @@ interface Asked {
 export class WriterThread implements SqliteWriter {
   readonly #options: WriterOptions;
   readonly #onStopped: WriterStopped;
+  readonly #checkpoints: CheckpointThread;
   /** A thread costs a start and memory, and a store may have nothing to write: it comes with the first request. */
   #worker: Worker | null = null;
   #stopped: StoreUnavailable | null = null;
@@ -27,11 +29,13 @@ export class WriterThread implements SqliteWriter {
   constructor(options: WriterOptions, onStopped: WriterStopped) {
     this.#options = options;
     this.#onStopped = onStopped;
+    this.#checkpoints = new CheckpointThread({ file: options.file });
   }
 
   async write(batches: BatchRows[], isLarge: boolean): Promise<BatchResult[]> {
     if (isLarge) await this.#sendPages(batches);
     const response = await this.#ask({ type: "commit", batches: isLarge ? batches.map(unpaged) : batches });
+    this.#checkpoints.noteCommitted(batches.length);
     return response.type === "committed" ? response.results : [];
   }
 
@@ -66,6 +70,7 @@ export class WriterThread implements SqliteWriter {
   }
 
   async close(): Promise<void> {
+    await this.#checkpoints.close();
     if (this.#worker === null) return;
     if (this.#stopped === null) await this.#ask({ type: "close" });
     await this.#worker.terminate();
