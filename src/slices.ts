@@ -54,11 +54,15 @@ export async function nextFrame(): Promise<void> {
   else if (isUsedUp(begun)) await turnIn(frames);
 }
 
-/** To be awaited between the steps of a request. It never waits behind others: at most for the end of this turn, if that is late. */
-export async function pauseIfLate(): Promise<void> {
+/**
+ * To be awaited between the steps of a request, if there is something to wait for. It never waits behind others: at most for the end of
+ * this turn, if that is late.
+ */
+export function pauseIfLate(): Promise<void> | null {
   requestAt = performance.now();
   if (begun === null) begin();
-  else if (requestAt - begun >= sliceMs) await nextTurn();
+  else if (requestAt - begun >= sliceMs) return nextTurn();
+  return null;
 }
 
 /** The turn that was to end the slice never comes: for simulations, in which a process ends and this one goes on. */

@@ -34,7 +34,8 @@ export function checksumOf({ first, last, shared, numbers, events }: SummedRow):
   // A loop: this is done for every row that is read, and `map` and `join` take longer than the sum itself.
   let head = `${first}\n${last}`;
   for (const value of shared) head += `\n${value ?? "\0"}`;
-  return crc32(events, crc32(numbers, crc32(head)));
+  // In one call, which is the same sum and takes half of the time.
+  return crc32(`${head}${numbers}${events}`);
 }
 
 /** The checked texts of a row. Throws `StoreDamaged`. */

@@ -138,14 +138,19 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   const largeBodies = new LargeBodies(bodyBytesMax);
   const stalledClients = new StalledClients(options.stalledClientMs ?? stalledClientMsDefault);
   stalledClients.watch(app.server);
-  app.addHook("preParsing", async (request, reply, payload) => {
+  app.addHook("preParsing", (request, reply, payload, done) => {
     const { readsSlowly = false, streamsBody = false } = request.routeOptions.config;
     request.raw.once("error", blameClient);
     if (!request.raw.complete && !readsSlowly) limitTime(request);
     if (readsSlowly) request.raw.once("close", stalledClients.expectUpload(request.raw.socket));
-    return streamsBody ? payload : largeBodies.receive(request, reply, payload);
+    if (streamsBody || !(payload instanceof Readable)) done(null, payload);
+    else done(null, largeBodies.receive(request, reply, payload));
   });
-  app.addHook("preValidation", () => pauseIfLate());
+  app.addHook("preValidation", (_request, _reply, done) => {
+    const pause = pauseIfLate();
+    if (pause === null) done();
+    else void pause.then(() => done());
+  });
   app.addHook("onSend", (request, reply, payload, done) => {
     if (request.body instanceof Readable) dropRest(request, reply);
     done(null, payload);

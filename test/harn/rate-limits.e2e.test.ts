@@ -32,6 +32,21 @@ test("SEC-6 a key that used up its rate is 429 on every protocol, and others go 
   assert.equal((await admin.get("/v1/sessions")).status, 200);
 });
 
+test("SEC-6 a request over OPVS counts once", async () => {
+  // Given a limit that takes seconds to be given back, when one is sent between two others, then it counts as one.
+  await using server = await startServer({ flags: ["--rate-limit", "20"] });
+  const client = new Client(server);
+  const left = async () =>
+    Number(/r=(\d+)/.exec((await client.get("/v1/runtime")).headers.get("ratelimit") ?? "")?.[1]);
+  const before = await left();
+  const listed = await client.call("/opvs/rpc", {
+    body: { jsonrpc: "2.0", id: 1, method: "ListTasks", params: {} },
+    headers: { "a2a-version": "1.0" },
+  });
+  assert.ok("result" in listed.body, JSON.stringify(listed.body));
+  assert.equal(before - (await left()), 2);
+});
+
 test("SEC-6 frames of a WebSocket count as requests", async () => {
   await using server = await startServer({ flags: ["--rate-limit", "1000"] });
   const client = new Client(server);

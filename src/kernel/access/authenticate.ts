@@ -28,8 +28,8 @@ import {
 import type { KeyUse } from "./key-use.ts";
 import type { RequestRates } from "./request-rates.ts";
 
-/** `from` is the address that it came from, whose failures are counted. */
-export type Authenticate = (presented: string, from?: string) => Promise<Caller | null>;
+/** `from` is the address that it came from, whose failures are counted. Who is known already is told at once. */
+export type Authenticate = (presented: string, from?: string) => Promise<Caller | null> | Caller | null;
 
 export interface AuthenticateDeps {
   /** Whose a key is follows from the key. */
@@ -67,13 +67,20 @@ export function createAuthenticate(deps: AuthenticateDeps): Authenticate {
     return callingFrom(caller, from);
   }
 
-  return async function authenticate(presented, from) {
+  return function authenticate(presented, from) {
     if (presented === "") return null;
     const hash = hashApiKey(presented);
     if (adminKey.accepts(hash)) return counted(administrator, from);
     const remembered = known.find(hash);
     if (remembered !== null && mayComeFrom(remembered, from)) return welcome(remembered, from);
+    return authenticateUnknown(presented, from, { hash, remembered });
+  };
 
+  async function authenticateUnknown(
+    presented: string,
+    from: string | undefined,
+    { hash, remembered }: { hash: string; remembered: Caller | null },
+  ): Promise<Caller | null> {
     const who = from === undefined ? null : addressGroup(from);
     const secondsToWait = who === null ? 0 : failures.secondsToWait(who);
     const { generation } = known;
@@ -86,7 +93,7 @@ export function createAuthenticate(deps: AuthenticateDeps): Authenticate {
     if (secondsToWait > 0) throw tooManyFailures(secondsToWait);
     if (who !== null) failures.count(who);
     return null;
-  };
+  }
 }
 
 function callingFrom(caller: Caller, address: string | undefined): Caller {

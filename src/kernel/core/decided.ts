@@ -11,22 +11,44 @@ import { type KernelDeps, Unit } from "./unit.ts";
  */
 const roundsMax = 10_000;
 
-export async function decided<T>(
+/** Without waiting, where everything is in memory; throws then where it would reject. */
+export function decided<T>(
   deps: KernelDeps,
   caller: Caller,
   decide: (unit: Unit) => T,
   loaded: Loaded = new Loaded(deps),
+): T | Promise<T> {
+  try {
+    return decide(new Unit(deps, caller, loaded));
+  } catch (error) {
+    return decidedWith(missingOf(error, loaded), deps, caller, decide, loaded);
+  }
+}
+
+async function decidedWith<T>(
+  first: NotLoaded,
+  deps: KernelDeps,
+  caller: Caller,
+  decide: (unit: Unit) => T,
+  loaded: Loaded,
 ): Promise<T> {
-  for (let round = 1; ; round++) {
+  let missing = first;
+  for (let round = 2; round <= roundsMax; round++) {
+    await loaded.load(missing);
+    // What is read from memory does not wait for anything.
+    await pauseIfLate();
     try {
       return decide(new Unit(deps, caller, loaded));
     } catch (error) {
-      // What is asked for may be due to texts that were not searched (S1).
-      if (!(error instanceof NotLoaded) || loaded.budget.isExceeded) throw error;
-      if (round >= roundsMax) throw new Error(`Not decided after ${round} rounds`);
-      await loaded.load(error);
-      // What is read from memory does not wait for anything.
-      await pauseIfLate();
+      missing = missingOf(error, loaded);
     }
   }
+  throw new Error(`Not decided after ${roundsMax} rounds`);
+}
+
+/** What has to be loaded before a decision is made; throws every other error. */
+function missingOf(error: unknown, { budget }: Loaded): NotLoaded {
+  // What is asked for may be due to texts that were not searched (S1).
+  if (!(error instanceof NotLoaded) || budget.isExceeded) throw error;
+  return error;
 }

@@ -106,7 +106,8 @@ export function createDispatch(deps: KernelDeps): Dispatch {
     const key = sha256Hex(JSON.stringify([...callerParts(caller), idempotency.target, idempotency.key]));
     const fingerprint =
       command.fingerprint?.(deps, canonicalOf(idempotency.body)) ?? fingerprintOf(idempotency.body);
-    await pauseIfLate();
+    const pause = pauseIfLate();
+    if (pause !== null) await pause;
     let isLookedFor = command.isRecognizedByCommit !== true;
     while (true) {
       const first = underWay.get(key);
@@ -140,15 +141,20 @@ async function isRecorded({ store }: KernelDeps, once: { key: string } | undefin
   return once !== undefined && (await store.once(once.key)) !== undefined;
 }
 
-async function performWithRoom<Request, Result>(
+function performWithRoom<Request, Result>(
   deps: KernelDeps,
   command: Command<Request, Result>,
   caller: Caller,
   request: Request,
   once?: { key: string; fingerprint: string },
 ): Promise<Omit<Answer<Result>, "replayed">> {
-  if (addsData(command, request)) await decided(deps, caller, requireRoom);
-  return await perform(deps, command, caller, request, once);
+  try {
+    const room = addsData(command, request) ? decided(deps, caller, requireRoom) : null;
+    const act = () => perform(deps, command, caller, request, once);
+    return room instanceof Promise ? room.then(act) : act();
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 /** Whose answers these are. Another key of the same actor may see less, and must not be handed them. */
@@ -213,12 +219,14 @@ async function perform<Request, Result>(
     try {
       if (toHold.length > 0) await loaded.waitFor(toHold);
       const decide = (unit: Unit) => decideWhole(unit, command, request, once);
-      const { result, batch } = await decided(deps, caller, decide, loaded);
+      const decision = decided(deps, caller, decide, loaded);
+      const { result, batch } = decision instanceof Promise ? await decision : decision;
       const events = isEmpty(batch) ? [] : await deps.store.commit(batch);
       const position = events.at(-1)?.position ?? null;
       // It is on disk, and what is left to do may need the same locks.
       loaded.release();
-      if (position !== null) await command.afterwards?.(deps, caller, result, request);
+      const left = position === null ? undefined : command.afterwards?.(deps, caller, result, request);
+      if (left !== undefined) await left;
       return { result, position };
     } catch (error) {
       if (budget.isExceeded) {

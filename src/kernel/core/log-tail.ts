@@ -16,11 +16,36 @@ const bufferMax = 256;
 /** What is read from disk at once: a millisecond of work, unless a single event is larger. */
 const historyPage = { limit: 200, bytesMax: 64 * 1024 };
 
-export type Topic = `task:${string}` | `session:${string}` | `tenant:${string}`;
+type TopicKind = "task" | "session" | "tenant";
+export type Topic = `${TopicKind}:${string}`;
 type Listener = (event: StoredEvent) => void;
 
+/** The listeners of each topic, by kind and id: every event asks for three of them. */
+class Listeners {
+  readonly #byId = new Map<string, Set<Listener>>();
+
+  add(id: string, listener: Listener): () => void {
+    const listeners = this.#byId.get(id) ?? new Set();
+    listeners.add(listener);
+    this.#byId.set(id, listeners);
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#byId.get(id) === listeners) this.#byId.delete(id);
+    };
+  }
+
+  tell(id: string | null, event: StoredEvent): void {
+    const listeners = id === null || this.#byId.size === 0 ? undefined : this.#byId.get(id);
+    if (listeners !== undefined) for (const listener of listeners) listener(event);
+  }
+
+  clear(): void {
+    this.#byId.clear();
+  }
+}
+
 export class LogTail {
-  readonly #listeners = new Map<Topic, Set<Listener>>();
+  readonly #topics = { tenant: new Listeners(), session: new Listeners(), task: new Listeners() };
   readonly #all = new Set<(events: readonly StoredEvent[]) => void>();
   readonly #early = new Set<(events: readonly NewEvent[]) => void>();
   readonly #stop: () => void;
@@ -31,20 +56,15 @@ export class LogTail {
 
   close(): void {
     this.#stop();
-    this.#listeners.clear();
+    for (const listeners of Object.values(this.#topics)) listeners.clear();
     this.#all.clear();
     this.#early.clear();
   }
 
   /** Every event of one topic, as it is committed. */
   on(topic: Topic, listener: Listener): () => void {
-    const listeners = this.#listeners.get(topic) ?? new Set();
-    listeners.add(listener);
-    this.#listeners.set(topic, listeners);
-    return () => {
-      listeners.delete(listener);
-      if (listeners.size === 0 && this.#listeners.get(topic) === listeners) this.#listeners.delete(topic);
-    };
+    const [kind, id] = partsOf(topic);
+    return this.#topics[kind].add(id, listener);
   }
 
   /** Every event of every tenant: for the parts of the harness itself. */
@@ -65,18 +85,19 @@ export class LogTail {
 
   #deliver(events: readonly StoredEvent[]): void {
     for (const listener of this.#all) listener(events);
-    if (this.#listeners.size === 0) return;
+    const { tenant, session, task } = this.#topics;
     for (const event of events) {
-      this.#tell(`tenant:${event.tenantId}`, event);
-      if (event.sessionId !== null) this.#tell(`session:${event.sessionId}`, event);
-      if (event.taskId !== null) this.#tell(`task:${event.taskId}`, event);
+      tenant.tell(event.tenantId, event);
+      session.tell(event.sessionId, event);
+      task.tell(event.taskId, event);
     }
   }
+}
 
-  #tell(topic: Topic, event: StoredEvent): void {
-    const listeners = this.#listeners.get(topic);
-    if (listeners !== undefined) for (const listener of listeners) listener(event);
-  }
+function partsOf(topic: Topic): [kind: TopicKind, id: string] {
+  const id = topic.slice(topic.indexOf(":") + 1);
+  if (topic.startsWith("task:")) return ["task", id];
+  return [topic.startsWith("session:") ? "session" : "tenant", id];
 }
 
 export type LogFilter = Omit<EventQuery, "limit" | "bytesMax" | "through" | "newestFirst">;

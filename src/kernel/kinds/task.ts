@@ -250,8 +250,13 @@ function afterStep(
 const outsideKinds: ReadonlySet<StepSpan["kind"]> = new Set(["spawn", "handoff"]);
 
 /** A task that has ended waits for nothing. */
-function atRest({ host_calls: _, handoff_ids: __, signals: ___, ...task }: TaskRecord): TaskRecord {
-  return { ...task, pending: null, parked: null };
+function atRest(task: TaskRecord): TaskRecord {
+  const { host_calls, handoff_ids, signals } = task;
+  // Most tasks have none, and a copy of everything but some members takes several times as long.
+  if (host_calls === undefined && handoff_ids === undefined && signals === undefined)
+    return { ...task, pending: null, parked: null };
+  const { host_calls: _, handoff_ids: __, signals: ___, ...rest } = task;
+  return { ...rest, pending: null, parked: null };
 }
 
 /** What it is listed under: a task that its agent would not do is told from one that failed. */

@@ -57,11 +57,10 @@ export class DeltaTeller {
     this.#index += 1;
     const visibility = this.#visibility;
     // Nobody waits for these: they are told on the way, and the record of the step has all of it.
-    this.#run
-      .record((unit, task) =>
-        unit.emit(task, "span.updated", { delta: { ...delta, text: unit.seal(text), visibility } }),
-      )
-      .catch(() => {});
+    const room = this.#run.record((unit, task) =>
+      unit.emit(task, "span.updated", { delta: { ...delta, text: unit.seal(text), visibility } }),
+    );
+    room?.catch(() => {});
   }
 }
 

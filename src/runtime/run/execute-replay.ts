@@ -27,9 +27,9 @@ export async function executeReplay(run: Replay, agent: Agent): Promise<void> {
     );
   }
   try {
-    const result = jsonCopy(await Promise.race([runAgent(run, agent, await readInput(run)), run.fatal]));
+    const result = jsonCopy(await run.unlessFatal(runAgent(run, agent, await readInput(run))));
     await run.recording.assertNothingLeft();
-    await Promise.race([endAsReturned(run, result), run.fatal]);
+    await run.unlessFatal(endAsReturned(run, result));
   } catch (error) {
     await endAsThrown(run, error);
   }

@@ -24,12 +24,16 @@ import type { Run } from "./run.ts";
 export async function execute(run: Run, agent: Agent): Promise<void> {
   const { task } = run;
   const input = await readInput(run);
-  if (task.status === "SUBMITTED") await run.record((unit, current) => start(unit, current, agent));
+  if (task.status === "SUBMITTED") {
+    const room = run.record((unit, current) => start(unit, current, agent));
+    if (room !== null) await room;
+  }
   let thrown: unknown;
   try {
-    const result = jsonCopy(await Promise.race([runAgent(run, agent, input), run.fatal]));
-    await run.recording.assertNothingLeft();
-    await Promise.race([run.conclude((unit, current) => complete(unit, current, result)), run.fatal]);
+    const result = jsonCopy(await run.unlessFatal(runAgent(run, agent, input)));
+    const left = run.recording.assertNothingLeft();
+    if (left !== null) await left;
+    await run.unlessFatal(run.conclude((unit, current) => complete(unit, current, result)));
   } catch (error) {
     // The database is at fault, not the agent: the run begins again from what is recorded.
     if (error instanceof StoreUnavailable) return run.finish({ how: "crashed", error });

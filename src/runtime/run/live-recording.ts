@@ -116,7 +116,7 @@ export class LiveRecording implements Recording {
     return await this.#run.perform(read);
   }
 
-  async assertNothingLeft(): Promise<void> {
-    await this.#recall.assertNothingLeft();
+  assertNothingLeft(): Promise<void> | null {
+    return this.#recall.assertNothingLeft();
   }
 }

@@ -53,7 +53,8 @@ export class Outbox {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      flush().catch(() => {});
+      // What is being written has somebody who waits for it.
+      if (this.#changes.length > 0) flush().catch(() => {});
     });
   }
 
@@ -78,29 +79,28 @@ export class Outbox {
   async #write(): Promise<boolean> {
     const changes = this.#changes;
     this.#changes = [];
+    const { write, isOver, onFailed } = this.#options;
     try {
-      await this.#untilWritten(changes);
-      return true;
+      for (let failures = 1; ; failures++) {
+        try {
+          await write(changes);
+          return true;
+        } catch (error) {
+          if (!isRefusedByDisk(error) || isOver()) throw error;
+          // The write is repeated, never the work: what a step, a model or a tool gave is recorded once the disk takes it (J7).
+          await this.#untilAgain(failures);
+        }
+      }
     } catch (error) {
-      this.#options.onFailed(error);
+      onFailed(error);
       return false;
     } finally {
       this.#writing = null;
     }
   }
 
-  /** The write is repeated, never the work: what a step, a model or a tool gave is recorded once the disk takes it (J7). */
-  async #untilWritten(changes: Change[]): Promise<void> {
-    const { write, signal, isOver } = this.#options;
-    for (let failures = 1; ; failures++) {
-      try {
-        await write(changes);
-        return;
-      } catch (error) {
-        if (!isRefusedByDisk(error) || isOver()) throw error;
-        await pause(backoffMs(writeAgain, failures), signal);
-        await this.untilWritable();
-      }
-    }
+  async #untilAgain(failures: number): Promise<void> {
+    await pause(backoffMs(writeAgain, failures), this.#options.signal);
+    await this.untilWritable();
   }
 }

@@ -25,24 +25,27 @@ export class Parking {
   consider(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(async () => {
+    setImmediate(() => {
       this.#isScheduled = false;
-      const { outbox, flush, park } = this.#options;
       const waits = this.#onlyWaits();
-      if (waits === null || !outbox.isEmpty) return;
-      const parked = parkedFor(waits);
-      if (parked !== null) {
-        // While the note is written one wait may end and another begin. Then the task does not say what it waits for.
-        let isNoted = false;
-        outbox.add((unit, task) => {
-          isNoted = this.#isStill(waits);
-          return isNoted ? unit.emit(task, "span.updated", { parked }) : task;
-        });
-        await flush();
-        if (!isNoted || !this.#isStill(waits)) return;
-      }
-      park(earliest(waits));
+      if (waits !== null && this.#options.outbox.isEmpty) void this.#park(waits);
     });
+  }
+
+  async #park(waits: readonly Wait[]): Promise<void> {
+    const { outbox, flush, park } = this.#options;
+    const parked = parkedFor(waits);
+    if (parked !== null) {
+      // While the note is written one wait may end and another begin. Then the task does not say what it waits for.
+      let isNoted = false;
+      outbox.add((unit, task) => {
+        isNoted = this.#isStill(waits);
+        return isNoted ? unit.emit(task, "span.updated", { parked }) : task;
+      });
+      await flush();
+      if (!isNoted || !this.#isStill(waits)) return;
+    }
+    park(earliest(waits));
   }
 
   #isStill(waits: readonly Wait[]): boolean {

@@ -55,11 +55,17 @@ export class Recall {
     journal.given();
   }
 
-  async assertNothingLeft(): Promise<void> {
-    const { journal, activity } = this.#options;
-    const isNothingLeft = () => journal.firstLeft === undefined;
-    if (isNothingLeft() || (await activity.holds(isNothingLeft))) return;
-    throw new NondeterministicRun(journal.firstLeft ?? "a step", "the end");
+  assertNothingLeft(): Promise<void> | null {
+    return this.#isNothingLeft() ? null : this.#untilNothingLeft();
+  }
+
+  async #untilNothingLeft(): Promise<void> {
+    if (await this.#options.activity.holds(() => this.#isNothingLeft())) return;
+    throw new NondeterministicRun(this.#options.journal.firstLeft ?? "a step", "the end");
+  }
+
+  #isNothingLeft(): boolean {
+    return this.#options.journal.firstLeft === undefined;
   }
 
   /** Ends the run as not repeatable. */

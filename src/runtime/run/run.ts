@@ -102,7 +102,10 @@ export class Run<R extends Recording = Recording> {
   #isConcluded = false;
   #end: RunEnd | null = null;
   readonly #ended = Promise.withResolvers<RunEnd>();
-  readonly #fatal = Promise.withResolvers<never>();
+  /** Why the run cannot go on. */
+  #fatal: { error: Error } | null = null;
+  /** Hear of that, while something goes on that it ends. */
+  readonly #onFatal = new Set<(error: Error) => void>();
   #failed = false;
 
   constructor({
@@ -127,7 +130,6 @@ export class Run<R extends Recording = Recording> {
     this.#redactor = kernel.redactor;
     this.#isDraining = isDraining;
     this.caller = { ...systemCaller(task.tenant_id), actor: `agent:${agentName}` };
-    this.#fatal.promise.catch(() => {});
     const isEnded = () => this.#end !== null;
     this.#outbox = new Outbox({
       store: kernel.store,
@@ -163,9 +165,29 @@ export class Run<R extends Recording = Recording> {
     return this.#ended.promise;
   }
 
-  /** Rejects when the run cannot go on, whatever the agent's code does: it does not repeat itself, or says nonsense. */
-  get fatal(): Promise<never> {
-    return this.#fatal.promise;
+  /** What is given, unless the run cannot go on before, whatever the agent's code does: it does not repeat itself, or says nonsense. */
+  unlessFatal<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#fatal !== null) reject(this.#fatal.error);
+      this.#onFatal.add(reject);
+      const stopListening = () => this.#onFatal.delete(reject);
+      work.then(
+        (value) => {
+          stopListening();
+          resolve(value);
+        },
+        (error: unknown) => {
+          stopListening();
+          reject(error);
+        },
+      );
+    });
+  }
+
+  #cannotGoOn(error: Error): void {
+    this.#fatal ??= { error };
+    for (const reject of this.#onFatal) reject(error);
+    this.#onFatal.clear();
   }
 
   /** What must not be written, whatever the agent does with it: what looks secret, and the secrets it was given. */
@@ -225,15 +247,15 @@ export class Run<R extends Recording = Recording> {
 
   /** The run cannot go on. The agent's code hears nothing more, so it cannot catch this and go on. */
   async stop(error: Error): Promise<never> {
-    this.#fatal.reject(error);
+    this.#cannotGoOn(error);
     return await never();
   }
 
-  /** Puts a record into the outbox. */
-  async record(change: Change): Promise<void> {
-    if (this.isOver) return await never();
+  /** Puts a record into the outbox. To be awaited if there is something to wait for. */
+  record(change: Change): Promise<void> | null {
+    if (this.isOver) return never();
     this.enqueue(change);
-    await this.keepUp();
+    return this.keepUp();
   }
 
   /** What others are told who do something for a step, if it is part of a trace. */
@@ -243,7 +265,8 @@ export class Run<R extends Recording = Recording> {
 
   /** Writes the record that ends the task, and all that came before it (J3). */
   async conclude(change: Change): Promise<void> {
-    await this.keepUp();
+    const room = this.keepUp();
+    if (room !== null) await room;
     if (this.#end !== null) return await never();
     this.#isConcluded = true;
     this.#outbox.add(change);
@@ -256,8 +279,8 @@ export class Run<R extends Recording = Recording> {
   }
 
   /** Waits for the disk when too much waits for it. */
-  async keepUp(): Promise<void> {
-    if (this.#outbox.isFull) await this.flush();
+  keepUp(): Promise<void> | null {
+    return this.#outbox.isFull ? this.flush() : null;
   }
 
   /** The same without ever waiting. */
@@ -273,10 +296,10 @@ export class Run<R extends Recording = Recording> {
     this.#parking.consider();
   }
 
-  async #write(changes: Change[]): Promise<void> {
+  #write(changes: Change[]): Promise<unknown> {
     const { redactor, task } = this;
     const parentId = this.#isConcluded && task.parent_step !== null ? task.parent_task_id : null;
-    await runCommand(this.kernel, recordRun, this.caller, { taskId: task.id, parentId, changes, redactor });
+    return runCommand(this.kernel, recordRun, this.caller, { taskId: task.id, parentId, changes, redactor });
   }
 
   /** What the store did not take is tried again by the runtime, within bounds; what cannot be decided at all fails the task, once. */
@@ -287,7 +310,7 @@ export class Run<R extends Recording = Recording> {
       this.finish({ how: "crashed", error });
     } else {
       this.#failed = true;
-      this.#fatal.reject(error instanceof Error ? error : new Error(String(error)));
+      this.#cannotGoOn(error instanceof Error ? error : new Error(String(error)));
     }
   }
 

@@ -4,6 +4,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { HarnessError } from "../../kernel/core/errors.ts";
 import { continueTrace } from "../../kernel/core/trace.ts";
+import type { Caller } from "../../policy/caller.ts";
 import { NotJson, parseJson } from "../json-body.ts";
 import type { Arrival } from "./call.ts";
 import { NoSuchOperation, OpvsError, type WireError } from "./errors.ts";
@@ -16,19 +17,23 @@ export interface HttpCall {
   gone: AbortController;
 }
 
+/** Who sends a request, as it was found before the body was read. */
+export const callerDecorator = "opvsCaller";
+
 /** `agent` is the one that the address names. */
-export async function admitHttp(
+export function admitHttp(
   opvs: Opvs,
   request: FastifyRequest,
   reply: FastifyReply,
   agent: string | null,
-): Promise<HttpCall> {
+): HttpCall {
   const gone = opvs.open();
   reply.raw.once("close", () => {
     if (!reply.raw.writableFinished) gone.abort();
     opvs.close(gone);
   });
-  const admitted = await opvs.admit(arrivalOf(request, agent, gone.signal));
+  const caller = request.getDecorator<Caller | null>(callerDecorator);
+  const admitted = opvs.admit(arrivalOf(request, agent, gone.signal), caller);
   // A refusal is part of the trace too.
   if (admitted.trace !== null) reply.header("traceparent", continueTrace(admitted.trace).traceparent);
   return { admitted, gone };

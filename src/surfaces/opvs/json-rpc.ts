@@ -57,7 +57,7 @@ export function jsonRpc(opvs: Opvs, settings: StreamSettings) {
       const body = parseSyntax(text);
       id = idOf(body);
       requireSound(body, text);
-      const call = await admitHttp(opvs, request, reply, agent);
+      const call = admitHttp(opvs, request, reply, agent);
       version = versionOf(body, call.admitted);
       const answer = await answerOf(opvs, call, requestOf(body, id));
       setExtensionHeaders(reply, call.admitted);

@@ -77,19 +77,25 @@ export class Opvs {
   }
 
   /** Who it is; nobody, where there are agents for everybody. */
-  async identify(arrival: Pick<Arrival, "header" | "address">): Promise<Caller | null> {
+  identify(arrival: Pick<Arrival, "header" | "address">): Promise<Caller | null> | Caller | null {
     const credential = bearerOf(arrival);
     const caller =
-      credential === null ? null : await this.#options.kernel.authenticate(credential, arrival.address);
-    // An invalid credential is an error, not an anonymous call.
+      credential === null ? null : this.#options.kernel.authenticate(credential, arrival.address);
+    return caller instanceof Promise
+      ? caller.then((found) => this.#requireKnown(arrival, found))
+      : this.#requireKnown(arrival, caller);
+  }
+
+  /** An invalid credential is an error, not an anonymous call. */
+  #requireKnown(arrival: Pick<Arrival, "header">, caller: Caller | null): Caller | null {
     const isNobody = (arrival.header("authorization") ?? "") === "";
     if (caller === null && !(isNobody && this.#hasPublicAgents())) throw unauthenticated();
     return caller;
   }
 
-  async admit(arrival: Arrival): Promise<Admitted> {
+  /** `caller` is who was identified already. */
+  admit(arrival: Arrival, caller: Caller | null): Admitted {
     const { kernel, anonymousMs } = this.#options;
-    const caller = await this.identify(arrival);
     const credential = bearerOf(arrival);
     const endsAt = kernel.clock.now() + anonymousMs;
     return {
@@ -103,17 +109,14 @@ export class Opvs {
   }
 
   /** The request in the JSON of the definition, in any spelling that this allows. */
-  async performJson<N extends OperationName>(
-    admitted: Admitted,
-    name: N,
-    json: JsonValue,
-  ): Promise<Result<N>> {
-    const operation: Unary | Streaming = operations[name];
-    return (await this.#runCommand(
-      admitted,
-      name,
-      readMessage(operation.input, respelled(name, json)),
-    )) as Result<N>;
+  performJson<N extends OperationName>(admitted: Admitted, name: N, json: JsonValue): Promise<Result<N>> {
+    try {
+      const operation: Unary | Streaming = operations[name];
+      const request = readMessage(operation.input, respelled(name, json));
+      return this.#runCommand(admitted, name, request) as Promise<Result<N>>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async perform<N extends OperationName>(
@@ -132,7 +135,8 @@ export class Opvs {
     requireValid(operation.input, request);
     const refusal = operation.isWork ? refusalOf(facts) : readRefusalOf(facts);
     if (refusal !== null) throw refusal;
-    const agent = named ?? (await agentOfTask(kernel, caller, request));
+    const taskId = named === null ? taskIdOf(request) : "";
+    const agent = taskId === "" ? named : await agentOfTask(kernel, caller, taskId);
     const declared = extensionsOf(addressed({ kernel, agent }));
     if (name === "SendMessage" || name === "SendStreamingMessage") requireExtensions(declared, admitted);
     admitted.activated = declared
@@ -227,13 +231,17 @@ function tenantOf(request: object): string {
 async function agentOfTask(
   { store, agents }: Kernel,
   caller: Caller,
-  request: object,
+  taskId: string,
 ): Promise<string | null> {
-  const message = "message" in request ? Object(request.message) : {};
-  const taskId = textIn(message, "taskId") || textIn(request, "taskId") || textIn(request, "id");
-  const task = taskId === "" ? undefined : await findVisible(store, caller, "task", taskId);
+  const task = await findVisible(store, caller, "task", taskId);
   // What an agent did that is no longer loaded can still be read.
   return task === undefined || agents.find(task.agent.name) === undefined ? null : task.agent.name;
+}
+
+/** The task that a request is about; empty without one. */
+function taskIdOf(request: object): string {
+  const message = "message" in request ? Object(request.message) : {};
+  return textIn(message, "taskId") || textIn(request, "taskId") || textIn(request, "id");
 }
 
 function textIn(request: object, name: string): string {

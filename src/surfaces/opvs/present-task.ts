@@ -5,7 +5,6 @@ import { delegationUri, durableCursorUri } from "../../kernel/core/extension-uri
 import type { ReceiptRecord } from "../../kernel/kinds/receipt.ts";
 import type { TaskRecord } from "../../kernel/kinds/task.ts";
 import { mayUse } from "../../policy/caller.ts";
-import type { JsonObject } from "../../store/port.ts";
 import type { Call } from "./call.ts";
 import { type Presentation, type TaskDetail, TaskView, wholeTask } from "./view/task-view.ts";
 
@@ -24,8 +23,26 @@ export function detailOf(historyLength: number | undefined): TaskDetail {
   return { ...wholeTask, historyLength: historyLength ?? null };
 }
 
-export async function present(call: Call, view: TaskView, detail: TaskDetail): Promise<TaskJson> {
-  return await view.snapshot(detail, await delegationOf(call, view.task));
+export function present(call: Call, view: TaskView, detail: TaskDetail): Promise<TaskJson> {
+  const receiptId = view.task.outcome?.receipt_id ?? null;
+  if (receiptId === null || !call.extensions.has(delegationUri)) return view.snapshot(detail);
+  return presentDelegated(call, view, detail, receiptId);
+}
+
+/** Who handed the work on can name the receipt that it ended with. */
+async function presentDelegated(
+  { kernel }: Call,
+  view: TaskView,
+  detail: TaskDetail,
+  receiptId: string,
+): Promise<TaskJson> {
+  await kernel.receipts.caughtUp();
+  const document = await kernel.store.of(view.task.tenant_id).get("receipt", receiptId);
+  const receipt = document?.body as ReceiptRecord | undefined;
+  if (receipt === undefined) return await view.snapshot(detail);
+  return await view.snapshot(detail, {
+    [delegationUri]: { receipt_id: receiptId, receipt_hash: receipt.hash },
+  });
 }
 
 /** The task as it is now. */
@@ -36,15 +53,4 @@ export async function presentRecord(call: Call, task: TaskRecord, detail: TaskDe
     ? new TaskView(task, presentation)
     : await TaskView.read(task, Number.POSITIVE_INFINITY, presentation);
   return await present(call, view, detail);
-}
-
-/** Who handed the work on can name the receipt that it ended with. */
-async function delegationOf({ kernel, extensions }: Call, task: TaskRecord): Promise<JsonObject> {
-  const receiptId = task.outcome?.receipt_id;
-  if (receiptId == null || !extensions.has(delegationUri)) return {};
-  await kernel.receipts.caughtUp();
-  const document = await kernel.store.of(task.tenant_id).get("receipt", receiptId);
-  const receipt = document?.body as ReceiptRecord | undefined;
-  if (receipt === undefined) return {};
-  return { [delegationUri]: { receipt_id: receiptId, receipt_hash: receipt.hash } };
 }

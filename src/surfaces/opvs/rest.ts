@@ -73,7 +73,7 @@ export function rest(opvs: Opvs, settings: StreamSettings) {
     reply.type(answerType(request));
     try {
       const body = bodyOf(request);
-      const call = await admitHttp(opvs, request, reply, agent);
+      const call = admitHttp(opvs, request, reply, agent);
       const { route, params } = match(request.method, segments);
       call.admitted = opvs.asCurrent(call.admitted);
       const { operation, status = 200, headers = {} } = route;

@@ -45,7 +45,9 @@ export async function sendMessage(call: Call, request: SendMessageRequest): Prom
   const { card } = addressed(call);
   const isAwaited = request.configuration?.returnImmediately !== true || card.answersWithMessage;
   const isNew = task.id === newTaskId;
-  const view = isNew ? await viewFromFeed(call, task, feed, isAwaited) : await viewOf(call, task, isAwaited);
+  if (isNew && isAwaited) await feed.settled(call.signal);
+  const view =
+    (isNew ? viewFromFeed(call, task, feed, isAwaited) : null) ?? (await viewOf(call, task, isAwaited));
   const answer = card.answersWithMessage && view.task.status === "COMPLETED" ? await view.answer() : null;
   if (answer !== null) {
     const { taskId: _, ...message } = answer;
@@ -54,17 +56,15 @@ export async function sendMessage(call: Call, request: SendMessageRequest): Prom
   return { task: await present(call, view, detailOf(request.configuration?.historyLength)) };
 }
 
-async function viewFromFeed(
+/** Null if the events at hand are not enough. */
+function viewFromFeed(
   call: Call,
   task: TaskRecord,
-  feed: TaskFeed,
+  { events }: TaskFeed,
   isAwaited: boolean,
-): Promise<TaskView> {
-  if (isAwaited) await feed.settled(call.signal);
-  const { events } = feed;
+): TaskView | null {
   const view = events === null ? null : TaskView.of(task, events, presentationFor(call));
-  if (view === null || (isAwaited && !isAtRest(view.task))) return await viewOf(call, task, isAwaited);
-  return view;
+  return view === null || (isAwaited && !isAtRest(view.task)) ? null : view;
 }
 
 /** Of a task that was there before, or that has come far. */
@@ -128,33 +128,30 @@ async function send(
   const { contextId, taskId } = message;
   // The answer shows the task, which is only the caller's own when this message begins it.
   if (taskId !== "") requireScope(caller, "tasks:read");
-  const { result, position } = await kernel
-    .dispatch(
-      sendMessageCommand,
-      caller,
-      {
-        agent,
-        contextId: contextId === "" ? null : contextId,
-        taskId: taskId === "" ? null : taskId,
-        newTaskId,
-        newSessionId: newIdFor(call, "session"),
-        message: messageInput(message, request.configuration?.acceptedOutputModes ?? []),
-        metadata: request.metadata,
-        trace,
-        pushConfig: config && readPushConfig(config, version, "configuration.taskPushNotificationConfig"),
-      },
-      // Who did not get our answer sends the same message again and must not have the work done twice. Those who
-      // have no name may well send the same without being the same.
-      isAnonymous
-        ? undefined
-        : { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: webhookIn(config) },
-    )
-    .catch((error: unknown) => {
-      throw asReused(error);
-    });
-  const task = result.task ?? (await findVisible(kernel.store, caller, "task", result.id));
-  if (task === undefined) throw notFound("task", result.id);
-  return { task, position: position ?? (await kernel.store.head()) };
+  const submitted = {
+    agent,
+    contextId: contextId === "" ? null : contextId,
+    taskId: taskId === "" ? null : taskId,
+    newTaskId,
+    newSessionId: newIdFor(call, "session"),
+    message: messageInput(message, request.configuration?.acceptedOutputModes ?? []),
+    metadata: request.metadata,
+    trace,
+    pushConfig: config && readPushConfig(config, version, "configuration.taskPushNotificationConfig"),
+  };
+  // Who did not get our answer sends the same message again and must not have the work done twice. Those who
+  // have no name may well send the same without being the same.
+  const once = isAnonymous
+    ? undefined
+    : { key: fingerprintOf(message), target: `opvs SendMessage ${agent ?? ""}`, body: webhookIn(config) };
+  try {
+    const { result, position } = await kernel.dispatch(sendMessageCommand, caller, submitted, once);
+    const task = result.task ?? (await findVisible(kernel.store, caller, "task", result.id));
+    if (task === undefined) throw notFound("task", result.id);
+    return { task, position: position ?? (await kernel.store.head()) };
+  } catch (error) {
+    throw asReused(error);
+  }
 }
 
 function asReused(error: unknown): unknown {

@@ -4,11 +4,12 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Caller } from "../../policy/caller.ts";
 import { textOf } from "../json-body.ts";
 import { requireSmallBody, requireSmallUnless } from "../small-body.ts";
 import { prefixes } from "./addresses.ts";
 import { NoSuchOperation } from "./errors.ts";
-import { senderOf } from "./http.ts";
+import { callerDecorator, senderOf } from "./http.ts";
 import { failJsonRpc, jsonRpc } from "./json-rpc.ts";
 import type { OperationName } from "./operations.ts";
 import { type Opvs, requireOperation } from "./opvs.ts";
@@ -23,10 +24,23 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
   return async (app) => {
     // Bodies are read by the bindings, which have their own words for what is wrong with them.
     app.removeAllContentTypeParsers();
-    app.addContentTypeParser("*", { parseAs: "buffer" }, async (_request: FastifyRequest, body: Buffer) =>
-      textOf(body),
+    app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body: Buffer, done) =>
+      done(null, textOf(body)),
     );
-    app.addHook("onRequest", (request) => requireAdmission(opvs, request));
+    app.decorateRequest(callerDecorator, null);
+    // By a callback, since most callers are known at once.
+    app.addHook("onRequest", (request, _reply, done) => {
+      const caller = opvs.identify(senderOf(request));
+      const admit = (found: Caller | null) => {
+        requireAdmission(request, found);
+        request.setDecorator(callerDecorator, found);
+      };
+      if (caller instanceof Promise) caller.then(admit).then(() => done(), done);
+      else {
+        admit(caller);
+        done();
+      }
+    });
     app.setErrorHandler((error, request, reply) => failOpvs(opvs, error, request, reply));
     for (const prefix of prefixes) {
       // Also what is not there is said in the protocol's own words.
@@ -66,8 +80,7 @@ export function opvsHttp(opvs: Opvs, settings: StreamSettings): (app: FastifyIns
 const anonymousBytesMax = 256 * 1024;
 
 /** Before the body is read: who calls and, where the address names the operation, whether they may. Others send little. */
-async function requireAdmission(opvs: Opvs, request: FastifyRequest): Promise<void> {
-  const caller = await opvs.identify(senderOf(request));
+function requireAdmission(request: FastifyRequest, caller: Caller | null): void {
   if (caller === null) requireSmallBody(request, anonymousBytesMax, "Without credentials");
   else if (isJsonRpc(request)) requireSmallUnless(request, caller, ["tasks:write"]);
   else requireOperation(caller, operationOf(request));

@@ -15,6 +15,7 @@ export class TaskFeed implements Disposable {
   #settle = () => {};
   readonly #settled: Promise<void>;
   readonly #stop: () => void;
+  #signal: AbortSignal | null = null;
 
   constructor(tail: LogTail, taskId: string) {
     this.#settled = new Promise((resolve) => {
@@ -34,13 +35,15 @@ export class TaskFeed implements Disposable {
   }
 
   /** Resolves when the task has ended or waits for somebody, or when it is no longer worth waiting. */
-  async settled(signal: AbortSignal): Promise<void> {
-    signal.addEventListener("abort", this.#settle);
-    if (!signal.aborted) await this.#settled;
-    signal.removeEventListener("abort", this.#settle);
+  settled(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) this.#settle();
+    else signal.addEventListener("abort", this.#settle);
+    this.#signal = signal;
+    return this.#settled;
   }
 
   [Symbol.dispose](): void {
     this.#stop();
+    this.#signal?.removeEventListener("abort", this.#settle);
   }
 }

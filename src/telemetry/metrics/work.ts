@@ -157,8 +157,13 @@ export class WorkMetrics {
 
   /** What was committed with the event is in the store's memory, so that nothing is read from the disk. */
   #readTask({ resource, tenantId }: KernelEvent, count: (task: TaskRecord) => void): void {
-    void this.#options.store
-      .of(tenantId)
+    const store = this.#options.store.of(tenantId);
+    const known = store.known("task", resource.id);
+    if (known !== undefined) {
+      count(known.body as TaskRecord);
+      return;
+    }
+    void store
       .get("task", resource.id)
       .then((document) => document !== undefined && count(document.body as TaskRecord))
       .catch(this.#notCounted);

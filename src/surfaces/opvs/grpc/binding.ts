@@ -51,7 +51,9 @@ export class Binding {
   /** Lets a call in, or throws. A service speaks one version. */
   async admit(context: HandlerContext, version: ProtocolVersion, operation: OperationName): Promise<void> {
     try {
-      const admitted = await abortable(this.#opvs.admit(arrivalOf(context)), context.signal);
+      const arrival = arrivalOf(context);
+      const identified = Promise.resolve(this.#opvs.identify(arrival));
+      const admitted = this.#opvs.admit(arrival, await abortable(identified, context.signal));
       requireOperation(admitted.caller, operation);
       context.values.set(admittedKey, this.#inVersion(version, admitted));
     } catch (error) {

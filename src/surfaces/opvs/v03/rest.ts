@@ -31,7 +31,7 @@ export function v03Rest(opvs: Opvs, settings: StreamSettings) {
     let version: ProtocolVersion = "0.3";
     try {
       const body = jsonBodyOf(request, ["application/json"]) ?? null;
-      const call = await admitHttp(opvs, request, reply, agent);
+      const call = admitHttp(opvs, request, reply, agent);
       version = call.admitted.version;
       if (version !== "0.3") throw nothingHere();
       const { route, params } = findRoute(v03Routes, request.method, segments);

@@ -43,6 +43,9 @@ export interface TaskDetail {
 /** Everything of it that may be told. */
 export const wholeTask: TaskDetail = { historyLength: null, withArtifacts: true };
 
+/** At hand, or to be read: most of what is said is in the events themselves. */
+type Perhaps<T> = T | Promise<T>;
+
 export class TaskView {
   readonly #presentation: Presentation;
   #task: TaskRecord;
@@ -99,8 +102,10 @@ export class TaskView {
     const { [saidKey]: _, ...given } = this.#task.metadata;
     const all = { ...given, ...metadata, ...this.#cursor(this.#position) };
     const { withMessages, withArtifacts } = this.#presentation;
-    const history = withMessages ? await this.#history(detail.historyLength) : [];
-    const artifacts = withArtifacts && detail.withArtifacts ? await this.#shownArtifacts() : [];
+    const said = withMessages ? this.#history(detail.historyLength) : [];
+    const history = said instanceof Promise ? await said : said;
+    const made = withArtifacts && detail.withArtifacts ? this.#shownArtifacts() : [];
+    const artifacts = made instanceof Promise ? await made : made;
     return {
       id: this.#task.id,
       contextId: contextIdOf(this.#task),
@@ -129,10 +134,10 @@ export class TaskView {
   }
 
   /** What the run gave in the end. */
-  async #lastMessage(): Promise<MessageJson | null> {
+  #lastMessage(): Perhaps<MessageJson | null> {
     const ids = this.#task.outcome?.message_ids ?? [];
     const last = this.#messages.findLast(({ id }) => ids.includes(id));
-    return last === undefined ? null : await this.#message(last);
+    return last === undefined ? null : this.#message(last);
   }
 
   #fold(event: RecordedEvent): void {
@@ -249,9 +254,18 @@ export class TaskView {
     return artifact === null ? [] : [this.#artifact(artifact, { lastChunk: true })];
   }
 
-  async #history(length: number | null): Promise<MessageJson[]> {
+  #history(length: number | null): Perhaps<MessageJson[]> {
     const messages = length === null ? this.#messages : length === 0 ? [] : this.#messages.slice(-length);
     const shown: MessageJson[] = [];
+    for (const [index, record] of messages.entries()) {
+      const message = this.#message(record);
+      if (message instanceof Promise) return this.#historyFrom(messages.slice(index), shown);
+      if (message !== null) shown.push(message);
+    }
+    return shown;
+  }
+
+  async #historyFrom(messages: readonly MessageRecord[], shown: MessageJson[]): Promise<MessageJson[]> {
     for (const record of messages) {
       const message = await this.#message(record);
       if (message !== null) shown.push(message);
@@ -259,9 +273,12 @@ export class TaskView {
     return shown;
   }
 
-  async #message(record: MessageRecord): Promise<MessageJson | null> {
+  #message(record: MessageRecord): Perhaps<MessageJson | null> {
     const parts = inlined(record.parts);
-    if (parts !== undefined) return messageJson(record, parts, this.#place);
+    return parts === undefined ? this.#sealedMessage(record) : messageJson(record, parts, this.#place);
+  }
+
+  async #sealedMessage(record: MessageRecord): Promise<MessageJson | null> {
     const found = await unsealShown(record.parts, this.#presentation.store);
     return "value" in found ? messageJson(record, found.value, this.#place) : null;
   }
@@ -271,9 +288,15 @@ export class TaskView {
     return { contextId: contextIdOf(this.#task), taskId: this.#task.id, publicUrl };
   }
 
-  async #shownArtifacts(): Promise<ArtifactJson[]> {
-    const { store, publicUrl } = this.#presentation;
+  #shownArtifacts(): Perhaps<ArtifactJson[]> {
     const shown = [...this.#artifacts.values()].filter(({ record }) => record.visibility === "public");
+    const result = this.#result();
+    if (shown.length > 0 || result instanceof Promise) return this.#readArtifacts(shown);
+    return result === null ? [] : [result];
+  }
+
+  async #readArtifacts(shown: readonly WrittenArtifact[]): Promise<ArtifactJson[]> {
+    const { store, publicUrl } = this.#presentation;
     const room = new InlineRoom();
     const artifacts: (ArtifactJson | null)[] = [];
     for (const written of shown) artifacts.push(await artifactJson(written, store, publicUrl, room));
@@ -282,9 +305,9 @@ export class TaskView {
   }
 
   /** What the run gave in the end: results are artifacts, and so is this one. */
-  async #result(): Promise<ArtifactJson | null> {
-    const last = await this.#lastMessage();
-    return last === null ? null : { artifactId: "result", name: "result", parts: last.parts ?? [] };
+  #result(): Perhaps<ArtifactJson | null> {
+    const last = this.#lastMessage();
+    return last instanceof Promise ? last.then(resultOf) : resultOf(last);
   }
 
   #cursor(position: Position): JsonObject {
@@ -292,6 +315,10 @@ export class TaskView {
     if (!this.#presentation.withCursor || position === 0) return {};
     return { [durableCursorUri]: { eventId: eventId(position) } };
   }
+}
+
+function resultOf(last: MessageJson | null): ArtifactJson | null {
+  return last === null ? null : { artifactId: "result", name: "result", parts: last.parts ?? [] };
 }
 
 function withMetadata(response: StreamResponseJson, metadata: JsonObject): StreamResponseJson {
