@@ -103,7 +103,7 @@ describe("the package that is published", () => {
     // Given the package, when its files are listed, then they are the bundle, its types, notices and pages, and small.
     const paths = packed.files.map(({ path }) => path);
     const made =
-      /^lib\/[\w-]+\.js(\.map)?$|^lib\/console\/(index\.html|favicon\.svg|assets\/[\w-]+\.(js|css))$|^(src|client|proto)\/.*\.d\.ts$/;
+      /^lib\/[\w-]+\.js(\.map)?$|^lib\/console\/(index\.html|favicon\.svg|manifest\.webmanifest|sw\.js|assets\/[\w-]+\.(js|css))$|^(src|client|proto)\/.*\.d\.ts$/;
     const rest = paths.filter((path) => !made.test(path));
     const asTheyAre = globSync(["docs/**/*.md"], { cwd: root, exclude: ["docs/decisions/**"] }).concat(
       initFiles(),
