@@ -18,6 +18,14 @@ export const proofRequirements: readonly Requirement[] = [
       "A witness signs heads that go on from those it saw, and reports every rewritten history with both notes.",
     "WIT-4": "Checkpoints and proofs are for callers with receipts:read, of their own tenant.",
   }),
+  ...section("Bridle", "Fuzzing", {
+    "FUZ-1":
+      "Sequences of requests by the grammar of the API, valid and changed, to all surfaces are answered, none with an error of the server.",
+    "FUZ-2": "Requests that were answered wrongly once are kept and answered rightly.",
+  }),
+  ...section("Bridle", "Kills", {
+    "KIL-1": "Every named fail point has kills in docs/reliability.md, or a reason why it has none.",
+  }),
   ...section("Bridle", "Soak", {
     "SOA-1":
       "What is acknowledged over any protocol is done once, though the server is killed, stopped, cut off and out of disk.",

@@ -20,17 +20,27 @@ for (const one of (process.env.BRIDLE_FAIL_POINT ?? "").split(",")) {
   if (name !== "") failures.set(name, { remaining: Number(how), code: how, whileThere });
 }
 
-export type FailPoint =
-  | "commit.begun"
-  | "commit.written"
-  | "commit.syncing"
-  | "commit.durable"
-  | "database.opened"
-  | "blobs.dropped"
-  | "blob.write"
-  | "file.write"
-  | "disk.free"
-  | "scrubbed";
+/** Wherever the end of the process matters. `npm run kill-report` kills at each of them. */
+export const failPoints = [
+  "commit.begun",
+  "commit.written",
+  "commit.syncing",
+  "commit.durable",
+  "database.opened",
+  "blobs.dropped",
+  "blob.write",
+  "file.write",
+  "disk.free",
+  "scrubbed",
+  /** The code of a step has run, and nothing is recorded. */
+  "step.done",
+  /** Receipts are signed and not on disk. */
+  "receipt.signed",
+  /** A receiver has taken a notification, and nothing is recorded. */
+  "webhook.taken",
+] as const;
+
+export type FailPoint = (typeof failPoints)[number];
 
 /** What a simulation in this process makes of visits: it throws where writing is to fail. */
 let watch: ((name: FailPoint) => void) | null = null;

@@ -22,6 +22,7 @@ const acts: Record<string, (ctx: AgentContext) => Promise<unknown>> = {
   effect: (ctx) => ctx.effect("mail", ({ idempotencyKey }) => act(idempotencyKey)),
   tool: (ctx) => ctx.tool(pay, {}),
   ask: (ctx) => ctx.ask("Go on?"),
+  file: (ctx) => ctx.files.write("note.txt", "a note"),
   sleep: (ctx) => ctx.sleep(200),
   say: (ctx) => ctx.say("still here"),
 };

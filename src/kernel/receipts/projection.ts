@@ -8,6 +8,7 @@
  *       issued at all is left out and reported, so that it does not stop those of everybody else.
  */
 
+import { failPoint } from "../../store/fail-point.ts";
 import { type Batch, BatchFailed, type Position, type Store, VersionConflict } from "../../store/port.ts";
 import type { WholeReads } from "../../store/whole-store.ts";
 import { backoffMs } from "../../web/backoff.ts";
@@ -191,6 +192,7 @@ export class ReceiptProjection implements ReceiptMaker {
   async #commit(pending: readonly PendingReceipt[], to: Position): Promise<void> {
     const { commit, clock } = this.#options;
     const { batch, settle } = await this.#chains.link(pending, timestamp(clock.now()));
+    if (pending.length > 0) failPoint("receipt.signed");
     try {
       await commit({ ...batch, cursor: { name: receiptsCursor, from: this.#saved, to } });
     } catch (error) {

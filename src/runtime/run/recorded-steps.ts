@@ -7,6 +7,7 @@ import type { EventPayloads, KernelEvent, StepSpan } from "../../kernel/core/eve
 import type { Unit } from "../../kernel/core/unit.ts";
 import type { Amounts } from "../../kernel/kinds/quota.ts";
 import { settle } from "../../kernel/quotas/ledger.ts";
+import { failPoint } from "../../store/fail-point.ts";
 import type { JsonValue } from "../../store/port.ts";
 import type { RetryPolicy } from "../../tools/retry.ts";
 import { withinBudget } from "./budget.ts";
@@ -130,6 +131,7 @@ export async function allowed(
 export async function attemptStep(code: () => unknown): Promise<Attempted> {
   try {
     const output = await code();
+    failPoint("step.done");
     return { output: output === undefined ? null : JSON.parse(JSON.stringify(output)) };
   } catch (error) {
     return failedStep(error);

@@ -26,6 +26,7 @@ import { openPushConfig } from "../../kernel/push/push-configs.ts";
 import { type PushReport, reportPush } from "../../kernel/push/report-push.ts";
 import { Periodic } from "../../periodic.ts";
 import { nextSlice } from "../../slices.ts";
+import { failPoint } from "../../store/fail-point.ts";
 import type { Position, StoredEvent } from "../../store/port.ts";
 import { backoffMs } from "../../web/backoff.ts";
 import { DueReader } from "../scheduler/due-reader.ts";
@@ -251,6 +252,7 @@ class Webhooks {
         signal,
       });
       if (failure !== null) return failure;
+      failPoint("webhook.taken");
       progress.count += 1;
     }
     return null;
