@@ -109,7 +109,7 @@ async function startWorker(): Promise<ChildProcess> {
     execArgv: [
       `--test-reporter=${moduleUrl("reporter.ts")}`,
       "--test-reporter-destination=/dev/null",
-      `--import=${moduleUrl("tracking.ts")}`,
+      `--import=${moduleUrl("registration.ts")}`,
       `--import=${moduleUrl("seed.ts")}`,
     ],
     env: {

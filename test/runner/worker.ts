@@ -4,11 +4,11 @@
  */
 
 import { join } from "node:path";
-import { after, describe } from "node:test";
+import { after } from "node:test";
 import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 import { root, send, type ToWorker } from "./protocol.ts";
-import { isTrackingPromises, trackPromises } from "./tracking.ts";
+import { registerFile } from "./registration.ts";
 
 /** For a file, and for each test in it that has no timeout of its own. `seed.ts` would load what few files need. */
 const timeoutMs = process.env.BRIDLE_TEST_THOROUGH === "1" ? 900_000 : 300_000;
@@ -16,11 +16,9 @@ const timeoutMs = process.env.BRIDLE_TEST_THOROUGH === "1" ? 900_000 : 300_000;
 process.on("message", (message: ToWorker) => {
   if ("end" in message) return process.exit();
   const { file } = message;
-  void describe(file, { timeout: timeoutMs }, async () => {
+  registerFile(file, timeoutMs, async () => {
     const env = { ...process.env };
-    trackPromises(true);
     await import(pathToFileURL(join(root, file)).href);
-    trackPromises(false);
     // What one file sets in the environment is not there for the next.
     after(() => {
       process.env = env;
@@ -28,9 +26,9 @@ process.on("message", (message: ToWorker) => {
   });
 });
 
-/** While promises are not followed, node:test does not know whose it is. */
+/** node:test does not know whose it is. */
 function reportUncaught(error: unknown): void {
-  if (!isTrackingPromises) send({ type: "uncaught", reason: inspect(error) });
+  send({ type: "uncaught", reason: inspect(error) });
 }
 process.on("uncaughtException", reportUncaught).on("unhandledRejection", reportUncaught);
 
