@@ -37,6 +37,17 @@ test("DCS-2 every link in every page leads to a file and to a heading in it", ()
   assert.deepEqual(dead, []);
 });
 
+test("DCS-2 every decision has a number of its own, and its heading begins with it", () => {
+  const files = globSync("docs/decisions/*.md", { cwd: root });
+  const numbers = files.map((file) => /(\d{4})-[^/]+\.md$/.exec(file)?.[1] ?? file);
+  assert.deepEqual(
+    numbers.filter((number, n) => numbers.indexOf(number) !== n),
+    [],
+  );
+  const unnumbered = files.filter((file, n) => !readPage(file).startsWith(`# ${numbers[n]} `));
+  assert.deepEqual(unnumbered, []);
+});
+
 test("DCS-3 the index lists each page once with what it is about", () => {
   // Given the index, when it is compared with the pages, then each is listed once with what it is about.
   const rows = [...readPage(index).matchAll(/^- \[[^\]]+\]\(([^)]+)\)(.*)$/gm)];

@@ -100,6 +100,7 @@ describe("Uploads", () => {
     const bytes = randomBytes(50_000);
     const query = { kind: "dataset", name: "numbers.bin", visibility: "internal", session_id: session.id };
     const artifact = await uploaded(client, bytes, { query });
+    assert.match(artifact.branch_id, /^branch_/);
     assert.deepEqual(
       { ...artifact, id: 0, created_at: 0, updated_at: 0 },
       {
@@ -110,6 +111,7 @@ describe("Uploads", () => {
         metadata: {},
         ...query,
         workspace_id: "workspace_default",
+        branch_id: artifact.branch_id,
         task_id: null,
         mime_type: "application/x-test",
         complete: true,
