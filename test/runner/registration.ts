@@ -43,7 +43,9 @@ function counted(given: unknown): unknown {
   return (...context: unknown[]) => {
     depth += 1;
     try {
-      return given(...context);
+      if (given(...context) instanceof Promise) {
+        throw new Error("A suite registers its tests synchronously: await what it needs before it.");
+      }
     } finally {
       depth -= 1;
     }

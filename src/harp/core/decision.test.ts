@@ -296,9 +296,9 @@ describe("signing", () => {
   });
 });
 
-describe("body of a decision", async () => {
-  const body = await signDecision({ artifact: v1, decision: "allow", keys, reason: "Looks good" });
+const body = await signDecision({ artifact: v1, decision: "allow", keys, reason: "Looks good" });
 
+describe("body of a decision", () => {
   test("reads an approver's body unchanged, with or without its optional fields", () => {
     // Given a body as approvers send it, when it is read, then it is the same; so it is without what is optional.
     assert.equal(canonicalText(readDecisionBody(body)), canonicalText(body));

@@ -155,8 +155,11 @@ describe("fingerprints", () => {
   });
 });
 
-describe("bundles", async () => {
-  const keys = await generateApproverKeys(now);
+const keysOfBundles = await generateApproverKeys(now);
+const other = await generateApproverKeys(now);
+
+describe("bundles", () => {
+  const keys = keysOfBundles;
   const fields: Record<string, unknown> = JSON.parse(Buffer.from(bundleOf(keys), "base64url").toString());
   const packed = (value: unknown) => encodeBase64url(canonicalBytes(value));
 
@@ -175,7 +178,6 @@ describe("bundles", async () => {
     );
   });
 
-  const other = await generateApproverKeys(now);
   const refused: [string, string, string][] = [
     ["another key's id", packed({ ...fields, signerKeyId: other.signerKeyId }), "HARP_ERR_SIGNATURE_INVALID"],
     ["another version", packed({ ...fields, v: 2 }), "HARP_ERR_UNSUPPORTED"],
@@ -215,10 +217,10 @@ describe("bundles", async () => {
   });
 });
 
-describe("keys under a passphrase", async () => {
-  const secrets = await exportSecrets(await generateApproverKeys(now));
-  const blob = await encryptSecrets(secrets, "correct horse");
+const secrets = await exportSecrets(keysOfBundles);
+const blob = await encryptSecrets(secrets, "correct horse");
 
+describe("keys under a passphrase", () => {
   test("given the passphrase, when they are decrypted, then they are the same", async () => {
     assert.deepEqual(await decryptSecrets(JSON.parse(JSON.stringify(blob)), "correct horse"), secrets);
     assert.ok(blob.iterations >= 600_000);
