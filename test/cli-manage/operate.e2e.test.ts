@@ -120,7 +120,7 @@ describe("bridle for operators", () => {
     assert.equal(JSON.parse(twice.stderr).error.code, "conflict");
     const missing = await call("import", join(place.path, "none"));
     assert.match(errorLine(missing, 1), /none/);
-    const made = await json("init", join(place.path, "made"));
+    const made = await json("init", "--link", join(place.path, "made"));
     assert.equal(made.name, "made");
     assert.ok(made.files.some((file: Json) => file.path === "bridle.config.ts" && !file.written_over));
   });
