@@ -8,7 +8,7 @@ import type { Outside } from "./outside.ts";
 
 /** Memory that a server of this load never needs, and descriptors. */
 const memoryMbMax = 700;
-const descriptorsMax = 400;
+const descriptorsMax = 2000;
 
 export interface Soaked {
   clients: Clients;

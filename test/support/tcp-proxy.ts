@@ -2,6 +2,7 @@
 
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 
 export interface TcpProxy extends AsyncDisposable {
   url: string;
@@ -31,8 +32,7 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
   const silenced = new WeakSet<Socket>();
   const server = createServer((client) => {
     connections += 1;
-    let dueAt = 0;
-    let onTheirWay = 0;
+    let delivered = Promise.resolve();
     const upstream = connect(Number(target.port), target.hostname);
     for (const [socket, other] of [
       [client, upstream],
@@ -53,17 +53,13 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
         lost += 1;
         client.destroy();
       } else {
-        // Behind what is still on its way, however long that takes.
-        dueAt = Math.max(dueAt, performance.now() + delayMs);
-        const waitMs = dueAt - performance.now();
-        if (waitMs <= 0 && onTheirWay === 0) client.write(bytes);
-        else {
-          onTheirWay += 1;
-          setTimeout(() => {
-            onTheirWay -= 1;
-            client.write(bytes);
-          }, waitMs);
-        }
+        const dueAt = performance.now() + delayMs;
+        // Timers of other lengths may fire in another order than their bytes came.
+        delivered = delivered.then(async () => {
+          const waitMs = dueAt - performance.now();
+          if (waitMs > 0) await pause(waitMs);
+          client.write(bytes);
+        });
       }
     });
     client.on("close", () => upstream.destroy());
